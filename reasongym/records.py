@@ -1,0 +1,102 @@
+"""The records that travel through a run: frozen, without torch.
+
+    Prompt      a task's example with its token ids
+    Completion  what an engine sampled for a prompt: append-only token ids, each with its logprob and policy version
+    Rollout     a completion with its verdicts and its reward
+    Group       the G rollouts of one prompt
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reasongym.tasks import Example
+from reasongym.verifiers import Status, Verdict
+
+__all__ = ["Completion", "FinishReason", "Group", "Prompt", "Rollout"]
+
+
+class FinishReason(StrEnum):
+    """Why sampling ended. STOP: an end-of-sequence token was sampled (it is part of the ids). LENGTH: truncated."""
+
+    STOP = "stop"
+    LENGTH = "length"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """One example, encoded once: `token_ids` is what the engine reads and what the trainer reads."""
+
+    example: Example
+    token_ids: tuple[int, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """A sampled answer. All tuples have one entry a token.
+
+    token_ids: as sampled, never encoded again. logprobs: natural log, of the temperature-scaled distribution.
+    mask: True where the policy chose the token (False for tool output). version: policy version that sampled it.
+    """
+
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    mask: tuple[bool, ...]
+    versions: tuple[int, ...]
+    text: str
+    finish_reason: FinishReason
+    seed: int
+    engine: int = 0
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        lengths = {len(self.token_ids), len(self.logprobs), len(self.mask), len(self.versions)}
+        if len(lengths) != 1:
+            raise ValueError(f"a completion's per-token tuples differ in length: {sorted(lengths)}")
+
+    @property
+    def num_trainable(self) -> int:
+        return sum(self.mask)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout:
+    """A scored completion.
+
+    verdicts: one a reward part, by the part's name; the first is the task's main part. reward: the weighted sum of
+    the parts' scores, or None when a verifier failed (the rollout then leaves its group and is counted).
+    """
+
+    prompt: Prompt
+    completion: Completion
+    verdicts: Mapping[str, Verdict]
+    reward: float | None
+
+    @property
+    def status(self) -> Status:
+        """The main part's status, or ERROR when any part failed."""
+        if any(v.status is Status.ERROR for v in self.verdicts.values()):
+            return Status.ERROR
+        return next(iter(self.verdicts.values())).status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The rollouts of one prompt in one step, in the order of their seeds."""
+
+    prompt: Prompt
+    rollouts: tuple[Rollout, ...]
+
+    @property
+    def valid(self) -> tuple[Rollout, ...]:
+        """Rollouts whose reward can be trusted."""
+        return tuple(r for r in self.rollouts if r.reward is not None)
+
+    @property
+    def is_flat(self) -> bool:
+        """All valid rewards equal, exactly: no learning signal."""
+        rewards = [r.reward for r in self.valid]
+        return not rewards or max(rewards) == min(rewards)  # type: ignore[type-var]

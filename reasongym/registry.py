@@ -1,0 +1,114 @@
+"""Names -> tasks and verifiers: built in, by entry point, or `path/to/file.py:name`.
+
+Entry-point groups: `reasongym.tasks` (a Task class or factory taking TaskOptions) and `reasongym.verifiers`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from reasongym.errors import UnknownNameError, message, nearest
+from reasongym.tasks import Task, TaskOptions
+from reasongym.verifiers import REGISTERED, Verifier
+
+__all__ = ["BUILT_IN_TASKS", "BUILT_IN_VERIFIERS", "task", "task_names", "verifier", "verifier_names"]
+
+BUILT_IN_TASKS = {
+    "arithmetic": "reasongym.tasks.arithmetic:Arithmetic",
+    "gsm8k": "reasongym.tasks.gsm8k:gsm8k",
+    "word_problems": "reasongym.tasks.word_problems:WordProblems",
+}
+BUILT_IN_VERIFIERS = {
+    "exact": "reasongym.verifiers.exact:exact",
+    "gsm8k": "reasongym.verifiers.gsm8k:gsm8k",
+    "gsm8k_format": "reasongym.verifiers.gsm8k:gsm8k_format",
+}
+
+
+def task_names() -> list[str]:
+    """Every task that can be named, sorted."""
+    return sorted({*BUILT_IN_TASKS, *(e.name for e in entry_points(group="reasongym.tasks"))})
+
+
+def verifier_names() -> list[str]:
+    """Every verifier that can be named, sorted; those that a user's file registered included."""
+    return sorted({*BUILT_IN_VERIFIERS, *REGISTERED, *(e.name for e in entry_points(group="reasongym.verifiers"))})
+
+
+def task(spec: str, options: TaskOptions | None = None) -> Task:
+    """The task of that name or file. Raises UnknownNameError, and DataError where its rows cannot be had."""
+    made = _resolve(spec, "task", BUILT_IN_TASKS, task_names())(options or TaskOptions())
+    if not isinstance(made, Task):
+        raise UnknownNameError(message(f"{spec!r} does not make a task", got=type(made).__name__,
+                                       expected="a subclass of reasongym.tasks.Task, or a function that returns one",
+                                       remedy="see docs/custom.md, or `reasongym tasks` for the built-in ones"))
+    return made
+
+
+def verifier(spec: str) -> Verifier:
+    """The verifier of that name or file. Raises UnknownNameError."""
+    if spec in REGISTERED:
+        return REGISTERED[spec]
+    found = _resolve(spec, "verifier", BUILT_IN_VERIFIERS, verifier_names())
+    if not callable(found):
+        raise UnknownNameError(message(f"{spec!r} is not a verifier", got=type(found).__name__,
+                                       expected="a function (response, reference, *, example)",
+                                       remedy="see docs/custom.md for one in a dozen lines"))
+    return found  # type: ignore[no-any-return]
+
+
+def _resolve(spec: str, kind: str, built_in: dict[str, str], names: list[str]) -> Any:
+    if spec in built_in:
+        module, _, attribute = built_in[spec].partition(":")
+        return getattr(importlib.import_module(module), attribute)
+    for entry in entry_points(group=f"reasongym.{kind}s", name=spec):
+        return entry.load()
+    path, colon, attribute = spec.rpartition(":")
+    if colon and path.endswith(".py"):
+        return _attribute(_load_file(path, kind), attribute, spec, kind)
+    raise UnknownNameError(message(f"no {kind} is named {spec!r}.{nearest(spec, names)}", got=spec,
+                                   expected=f"one of {', '.join(names)}, or path/to/file.py:name",
+                                   remedy=f"`reasongym tasks` lists tasks; a {kind} of your own: docs/custom.md"))
+
+
+def _attribute(module: ModuleType, attribute: str, spec: str, kind: str) -> Any:
+    if kind == "verifier" and attribute in REGISTERED:
+        return REGISTERED[attribute]
+    if not hasattr(module, attribute):
+        have = [n for n in vars(module) if not n.startswith("_")]
+        raise UnknownNameError(message(f"{module.__file__} has no {kind} {attribute!r}.{nearest(attribute, have)}",
+                                       got=spec, expected=f"one of {', '.join(have) or 'nothing'}",
+                                       remedy="name a function that stands in the file"))
+    return getattr(module, attribute)
+
+
+def _load_file(path: str, kind: str) -> ModuleType:
+    """Import a user's file once under a name of its own, so that it shadows nothing and worker processes can too."""
+    file = Path(path).expanduser().resolve()
+    if not file.is_file():
+        raise UnknownNameError(message(f"no file {path} to take a {kind} from", got=str(file),
+                                       expected="an existing Python file", remedy="check the path"))
+    name = "reasongym_user_" + hashlib.sha256(str(file).encode()).hexdigest()[:12]
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:  # a user's file may raise anything while it is imported
+        del sys.modules[name]
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+        raise UnknownNameError(message(f"{file} cannot be imported", got=f"{type(error).__name__}: {error}",
+                                       expected="a Python file that imports", remedy="fix the file")) from error
+    return module

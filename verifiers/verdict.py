@@ -1,0 +1,73 @@
+"""The record every verifier answers with."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Status", "Verdict", "as_verdict"]
+
+
+class Status(StrEnum):
+    """What became of one answer. ERROR is a failure of ours, never a reward; TIMEOUT had to be killed and scores 0."""
+
+    CORRECT = "correct"
+    WRONG = "wrong"
+    PARTIAL = "partial"
+    UNPARSABLE = "unparsable"
+    TIMEOUT = "timeout"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A verifier's answer.
+
+    score: finite, in [0, 1]. extracted: the answer found in the response, as text, or None.
+    reason: one line for a person. seconds: wall time the check took (filled in by the scoring pool).
+    """
+
+    score: float
+    status: Status
+    extracted: str | None = None
+    reason: str = ""
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.score) and 0.0 <= self.score <= 1.0):
+            raise ValueError(f"a verdict's score is a finite number in [0, 1], got {self.score!r}")
+
+    @classmethod
+    def correct(cls, extracted: str | None = None, reason: str = "") -> Verdict:
+        return cls(score=1.0, status=Status.CORRECT, extracted=extracted, reason=reason)
+
+    @classmethod
+    def wrong(cls, extracted: str | None = None, reason: str = "") -> Verdict:
+        return cls(score=0.0, status=Status.WRONG, extracted=extracted, reason=reason)
+
+    @classmethod
+    def unparsable(cls, reason: str = "") -> Verdict:
+        return cls(score=0.0, status=Status.UNPARSABLE, reason=reason)
+
+    @classmethod
+    def error(cls, reason: str) -> Verdict:
+        return cls(score=0.0, status=Status.ERROR, reason=reason)
+
+    @classmethod
+    def timeout(cls, reason: str) -> Verdict:
+        return cls(score=0.0, status=Status.TIMEOUT, reason=reason)
+
+
+def as_verdict(value: Verdict | float | bool) -> Verdict:
+    """A verifier may answer with a bool or a number in [0, 1]; this makes it a Verdict.
+
+    Raises TypeError for anything else (None included) and ValueError for a number that is not finite or outside [0, 1].
+    """
+    if isinstance(value, Verdict):
+        return value
+    if isinstance(value, bool | int | float):
+        score = float(value)
+        status = Status.CORRECT if score == 1.0 else Status.WRONG if score == 0.0 else Status.PARTIAL
+        return Verdict(score=score, status=status)
+    raise TypeError(f"a verifier returns a Verdict, a bool or a number in [0, 1], got {type(value).__name__}")
