@@ -1,0 +1,148 @@
+"""One worker process, seen from the pool: started, spoken to, killed with its whole process group, and reaped."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from reasongym import registry
+from reasongym.errors import ScoringError, UnknownNameError, message
+from reasongym.scoring.protocol import CHANNEL_LOST, Channel, decode, encode
+from reasongym.verifiers import REGISTERED
+
+__all__ = ["Setup", "WorkerProcess", "make_setup"]
+
+START_TIMEOUT_S = 120.0
+REAP_TIMEOUT_S = 30.0
+OWN_END_TIMEOUT_S = 1.0
+USER_FILE_PREFIX = "reasongym_user_"
+
+# The parent's own sys.path, so that what it could import the worker can too. Not `-m`, which would put the current
+# folder first; not multiprocessing, which would run the parent's __main__ again, torch and all.
+BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from reasongym.scoring.worker import main; main()"
+STDERR_FD = 2
+
+
+class Setup(NamedTuple):
+    """What a worker is told first: verifiers by a name that holds in another process, modules to import before."""
+
+    verifiers: tuple[str, ...]
+    modules: tuple[str, ...]
+    memory_mib: int
+
+
+def make_setup(specs: Sequence[str], memory_mib: int) -> Setup:
+    """Resolve every verifier here. Raises UnknownNameError for one that cannot be found, here or in a worker."""
+    names, modules = zip(*map(_portable, specs), strict=True)
+    return Setup(tuple(names), tuple(module for module in modules if module is not None), memory_mib)
+
+
+def _portable(spec: str) -> tuple[str, str | None]:
+    function = registry.verifier(spec)
+    path, colon, name = spec.rpartition(":")
+    if colon and path.endswith(".py"):
+        return f"{Path(path).expanduser().resolve()}:{name}", None
+    if spec in registry.BUILT_IN_VERIFIERS or spec not in REGISTERED:
+        return spec, None
+    module = function.__module__
+    if module != "__main__" and not module.startswith(USER_FILE_PREFIX):
+        return spec, module
+    file = getattr(sys.modules[module], "__file__", None)
+    if file is None:
+        raise UnknownNameError(message(f"verifier {spec!r} cannot be reached from a worker process",
+                                       got="a function of an interactive session", expected="a function in a file",
+                                       remedy=f"write it to a file and name it path/to/file.py:{spec}"))
+    return f"{Path(file).resolve()}:{spec}", None
+
+
+class WorkerProcess:
+    """A running worker. `channel` belongs to the thread that made it; `kill` may be called by any.
+
+    The thread that makes it must outlive it: Linux delivers the parent-death signal when that thread ends.
+    Raises ScoringError when the worker does not come up within 120 s, OSError when none can be started.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        ours, theirs = socket.socketpair()
+        command = [sys.executable, "-P", "-c", BOOT, json.dumps([str(entry) for entry in sys.path]),
+                   str(theirs.fileno()), str(os.getpid())]
+        with theirs:
+            # A verifier's prints go to our stderr: on stdout they would mix with what the program itself writes there.
+            self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], start_new_session=True,
+                                             stdin=subprocess.DEVNULL, stdout=STDERR_FD)
+        self._sock = ours
+        self._death_fd = os.pidfd_open(self._process.pid)
+        self._lock = threading.Lock()
+        self.channel = Channel(ours, self._death_fd)
+        try:
+            self._shake_hands(setup)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def _shake_hands(self, setup: Setup) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        try:
+            self.channel.send(encode(setup._asdict()), deadline)
+            failed = decode(self.channel.receive(deadline)).get("failed")
+        except TimeoutError:
+            failed = f"nothing heard of it for {START_TIMEOUT_S:.0f} s"
+        except (EOFError, OSError):
+            failed = self.obituary()
+        if failed is not None:
+            raise ScoringError(message("a verifier worker did not start", got=failed,
+                                       expected=f"{', '.join(setup.verifiers)} to load in a fresh Python",
+                                       remedy="run the verifier's file with python to see the whole error"))
+
+    def obituary(self) -> str:
+        """How a worker that left its socket ended. Kills its group, and itself where it has not ended within 1 s."""
+        poll = select.poll()
+        poll.register(self._death_fd, select.POLLIN)
+        ended = bool(poll.poll(OWN_END_TIMEOUT_S * 1000))  # not yet reaped, so that its number still is its own
+        self.kill()
+        status = self._process.returncode
+        if not ended or status == CHANNEL_LOST:
+            return "the worker process lost its channel: does the verifier close file descriptors it did not open?"
+        if status >= 0:
+            return f"the worker process exited with status {status}"
+        hint = ": the machine may have run out of memory" if status == -signal.SIGKILL else ""
+        return f"the worker process was killed by {signal.Signals(-status).name}{hint}"
+
+    def kill(self) -> None:
+        """SIGKILL to the process group, then reap. Does nothing to one already reaped: its number may be another's now.
+
+        Raises ScoringError where the kernel does not let it die within 30 s.
+        """
+        with self._lock:
+            if self._process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+            try:
+                self._process.wait(REAP_TIMEOUT_S)
+            except subprocess.TimeoutExpired as error:
+                raise ScoringError(message("a verifier worker could not be killed", got=f"pid {self.pid} still there",
+                                           expected=f"its end within {REAP_TIMEOUT_S:.0f} s of SIGKILL",
+                                           remedy="look for hanging file systems or devices")) from error
+
+    def close(self) -> None:
+        """Kill, and release the file descriptors; for the owning thread alone, which might be waiting on them."""
+        self.kill()
+        if self._death_fd >= 0:
+            os.close(self._death_fd)
+            self._death_fd = -1
+            self._sock.close()

@@ -1,0 +1,154 @@
+"""What crosses between the pool and a worker: length-prefixed JSON over a private socket. Nothing is unpickled.
+
+Pool to worker: one set-up record, then one answer a frame. Worker to pool: one `ready` or `failed` record, then one
+verdict a reward part, in order, each as soon as it is known.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import select
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from reasongym.errors import DataError, message
+from reasongym.tasks import Example
+from reasongym.verifiers import Status, Verdict
+
+__all__ = [
+    "CHANNEL_LOST",
+    "IN_WORKER",
+    "Channel",
+    "decode",
+    "encode",
+    "encode_answer",
+    "verdict_from_record",
+    "verdict_to_record",
+]
+
+HEADER = struct.Struct("!Q")
+MAX_FRAME_BYTES = 256 * 2**20
+MAX_TEXT_CHARS = 65_536  # of a verdict's texts: a verifier may quote its whole input
+CHUNK_BYTES = 1 << 20
+IN_WORKER = "REASONGYM_SCORING_WORKER"  # environment variable: the pid of the worker process that set it
+CHANNEL_LOST = 71  # exit status of a worker that cannot send any more
+
+
+class Channel:
+    """One end of the socket. A frame is its length (8 bytes, big endian), then that many bytes.
+
+    death_fd: a file descriptor that becomes readable when the peer process ends; the socket alone would stay open for
+    as long as any process forked by a verifier holds a copy of it. Deadlines are `time.monotonic()` values in seconds,
+    None waits forever. Raises TimeoutError past the deadline, EOFError where the peer is gone, and other OSErrors.
+    """
+
+    def __init__(self, sock: socket.socket, death_fd: int | None = None) -> None:
+        self._sock = sock
+        self._poll = select.poll()
+        self._poll.register(sock, select.POLLIN)
+        if death_fd is not None:
+            self._poll.register(death_fd, select.POLLIN)
+
+    def send(self, frame: bytes, deadline: float | None = None) -> None:
+        self._sock.settimeout(None if deadline is None else max(deadline - time.monotonic(), 1e-3))
+        self._sock.sendall(HEADER.pack(len(frame)) + frame)
+
+    def receive(self, deadline: float | None = None) -> bytes:
+        (length,) = HEADER.unpack(self._read(HEADER.size, deadline))
+        if length > MAX_FRAME_BYTES:
+            raise EOFError(f"a frame of {length} bytes, more than {MAX_FRAME_BYTES}: the stream is damaged")
+        return self._read(length, deadline)
+
+    def _read(self, num_bytes: int, deadline: float | None) -> bytes:
+        read = bytearray()
+        while len(read) < num_bytes:
+            self._wait(deadline)
+            chunk = self._sock.recv(min(num_bytes - len(read), CHUNK_BYTES))
+            if not chunk:
+                raise EOFError("the other end is closed")
+            read += chunk
+        return bytes(read)
+
+    def _wait(self, deadline: float | None) -> None:
+        left_ms = None if deadline is None else max(deadline - time.monotonic(), 0.0) * 1000
+        ready = [fd for fd, _ in self._poll.poll(left_ms)]
+        if not ready:
+            raise TimeoutError("no frame before the deadline")
+        if self._sock.fileno() not in ready:  # what was sent before the end is still read first
+            raise EOFError("the peer process has ended")
+
+
+def encode(record: Mapping[str, object]) -> bytes:
+    """JSON in ASCII: lone surrogates, which models do produce, survive as escapes."""
+    return json.dumps(record, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+def decode(frame: bytes) -> dict[str, Any]:
+    record = json.loads(frame)
+    assert isinstance(record, dict)
+    return record
+
+
+def encode_answer(response: str, example: Example) -> bytes:
+    """What a verifier will see of one answer. Raises DataError for what JSON cannot carry exactly.
+
+    Tuples arrive as lists; keys that are not text and numbers that are not finite are refused.
+    """
+    if not isinstance(response, str):
+        raise DataError(message("a response is not text", got=type(response).__name__, expected="str",
+                                remedy="decode the model's output before scoring it"))
+    try:
+        return encode({"response": response, "reference": _plain(example.reference, "reference"),
+                       "fields": _plain(example.fields, "fields")})
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(message(f"row {example.id} cannot be written as JSON", got=f"{type(error).__name__}: {error}",
+                                expected="moderate depth and integers of moderate length",
+                                remedy="store such a value as text and parse it in the verifier")) from error
+
+
+def _plain(value: object, where: str) -> object:
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise _not_json(f"a key of {where}", key)
+        return {key: _plain(item, f"{where}.{key}") for key, item in value.items()}
+    raise _not_json(where, value)
+
+
+def _not_json(where: str, value: object) -> DataError:
+    return DataError(message(f"{where} cannot be handed to a verifier process",
+                             got=f"{type(value).__name__} {value!r:.80}",
+                             expected="text, finite numbers, booleans, None, lists, and mappings with text as keys",
+                             remedy="convert it in the task, for example to text"))
+
+
+def verdict_to_record(verdict: Verdict, seconds: float) -> dict[str, object]:
+    """Raises TypeError or ValueError where a verifier filled its Verdict with the wrong types."""
+    for name, text in (("extracted", verdict.extracted), ("reason", verdict.reason)):
+        if not isinstance(text, str) and not (name == "extracted" and text is None):
+            raise TypeError(f"a verdict's {name} is text, got {type(text).__name__}")
+    return {"score": float(verdict.score), "status": Status(verdict.status).value,
+            "extracted": None if verdict.extracted is None else _shorten(verdict.extracted),
+            "reason": _shorten(verdict.reason), "seconds": seconds}
+
+
+def verdict_from_record(record: Mapping[str, Any]) -> Verdict:
+    """The Verdict that was sent. JSON carries floats in their shortest exact form: the score is the same to the bit."""
+    return Verdict(score=record["score"], status=Status(record["status"]), extracted=record["extracted"],
+                   reason=record["reason"], seconds=record["seconds"])
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_TEXT_CHARS else text[:MAX_TEXT_CHARS - 1] + "…"

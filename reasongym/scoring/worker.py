@@ -1,0 +1,143 @@
+"""The process that runs verifiers: a fresh interpreter, started by `process.py`, that answers over a private socket.
+
+Linux only (prctl, /proc, pidfd). What it does not cover: a verifier is trusted code. It can reach the network, its
+user's files and everything a process can do to itself; only its time, its memory and its mistakes are contained. A
+program that it starts in a session of its own outlives it: running untrusted code is the sandbox's work.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import inspect
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from reasongym import registry
+from reasongym.scoring.protocol import CHANNEL_LOST, IN_WORKER, Channel, decode, encode, verdict_to_record
+from reasongym.verifiers import Verdict, Verifier, as_verdict
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["main"]
+
+MIB = 2**20
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> NoReturn:
+    """`<socket's file descriptor> <parent's pid>` are the last two arguments."""
+    _die_with_parent(int(sys.argv[-1]))
+    channel = Channel(socket.socket(fileno=int(sys.argv[-2])))
+    os.environ[IN_WORKER] = str(os.getpid())
+    setup = decode(channel.receive())
+    verifiers = _load(setup, channel)
+    _limit_memory(setup["memory_mib"])
+    channel.send(encode({"ready": True}))
+    try:
+        _serve(channel, verifiers)
+    except EOFError:  # the pool is gone
+        _end_group()
+    except OSError:  # a verifier closed our socket; the pool reads the status and kills the group
+        os._exit(CHANNEL_LOST)
+
+
+def _die_with_parent(parent: int) -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the line above
+        _end_group()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a Ray worker's children inherit "ignore", which breaks waiting
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _end_group() -> NoReturn:
+    """No exit handlers and no joining: a verifier may have left threads that never end."""
+    os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+def _load(setup: dict[str, Any], channel: Channel) -> list[Verifier]:
+    try:
+        for module in setup["modules"]:
+            importlib.import_module(module)
+        return [registry.verifier(spec) for spec in setup["verifiers"]]
+    except BaseException as error:  # a user's file may raise anything; the pool turns it into a ScoringError
+        channel.send(encode({"failed": _describe(error)}))
+        _end_group()
+
+
+def _limit_memory(extra_mib: int) -> None:
+    """Address space: what is mapped now, verifiers loaded, plus `extra_mib`.
+
+    Only the soft limit, so that a sandbox started by a verifier can set a limit of its own above it.
+    """
+    mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = mapped + extra_mib * MIB
+    resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+
+
+def _serve(channel: Channel, verifiers: list[Verifier]) -> NoReturn:
+    pid = os.getpid()
+    while True:
+        frame = channel.receive()
+        for verifier in verifiers:
+            record, retire = _check(verifier, frame)
+            if os.getpid() != pid:  # a process that the verifier forked came back here: its answer is not ours
+                os._exit(0)
+            channel.send(encode({"verdict": record, "retire": retire}))
+
+
+def _check(verifier: Verifier, frame: bytes) -> tuple[dict[str, object], bool]:
+    """One part's verdict as a record, and whether this process should be replaced.
+
+    The frame is decoded for every part, so that no verifier sees what another did to the reference.
+    """
+    started = time.perf_counter()
+    try:
+        answer = decode(frame)
+        value = verifier(answer["response"], answer["reference"], example=answer["fields"])
+        if inspect.isawaitable(value):
+            value = _wait_for(value)
+        return verdict_to_record(as_verdict(value), time.perf_counter() - started), False
+    except BaseException as error:  # the one boundary that may catch everything: it becomes an ERROR verdict
+        verdict = Verdict.error(_describe(error))
+        # After MemoryError whatever the verifier keeps in its module's caches would fail the next answers too.
+        return verdict_to_record(verdict, time.perf_counter() - started), isinstance(error, MemoryError)
+
+
+_RUNNER: list[asyncio.Runner] = []
+
+
+def _wait_for(value: Awaitable[Any]) -> Any:
+    """One event loop a process: clients that a verifier keeps between answers stay bound to it."""
+    import asyncio  # here, since most verifiers are plain functions and it takes as long to load as all the rest
+
+    async def awaited() -> Any:
+        return await value
+
+    if not _RUNNER:
+        _RUNNER.append(asyncio.Runner())
+    return _RUNNER[0].run(awaited())
+
+
+def _describe(error: BaseException) -> str:
+    """`ZeroDivisionError: division by zero (rules.py:12)`."""
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception:  # an exception whose own __str__ raises still has a type
+        text = type(error).__name__
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return text
+    return f"{text} ({Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno})"
