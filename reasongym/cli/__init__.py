@@ -15,6 +15,7 @@ __all__ = ["main"]
 COMMANDS = {  # name -> one line, as `reasongym --help` shows it; each stands in cli/<name>.py as `command`
     "doctor": "Say what runs on this machine and what is missing.",
     "eval": "Evaluate a model on held-out rows of a task.",
+    "report": "Write a run's report: one HTML page, and its reward curve as a picture.",
     "tasks": "List the tasks, or show samples of one.",
     "train": "Train a model on a task by reinforcement learning.",
     "verify": "Check answers in a JSONL file with a verifier.",

@@ -1,0 +1,58 @@
+"""Writing a file so that a reader, a crash or a full disk never sees half of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from reasongym.errors import ResourceError, message
+
+__all__ = ["cannot_write", "make_folder", "write_atomic"]
+
+
+def write_atomic(path: Path, content: str | bytes) -> Path:
+    """Replace `path` by `content` (text as UTF-8): a temporary name beside it, synced, then renamed.
+
+    Raises ResourceError where the disk is full or the folder cannot be written; the previous file is then untouched.
+    """
+    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise cannot_write(path, len(data), error) from error
+    return path
+
+
+def make_folder(path: Path) -> Path:
+    """The folder, made with its parents where it is not there. Raises ResourceError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(path, 0, error) from error
+    return path
+
+
+def cannot_write(path: Path, num_bytes: int, error: OSError) -> ResourceError:
+    """The error of a failed write, to be raised."""
+    return ResourceError(message(f"cannot write {path}", got=error.strerror or str(error),
+                                 expected=f"a writable folder with room for {num_bytes:,} bytes",
+                                 remedy=f"`df -h {path.parent}` shows the room left; free some, or set `runs` to "
+                                        "a folder on another disk"))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Without it the rename itself may be lost with the power."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
