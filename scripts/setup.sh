@@ -198,7 +198,7 @@ can_make_venv() {
 
 # --- telling the person ------------------------------------------------------------------------------------------------
 
-run() { # what, command...: its output goes to the log; a sign of life every 30 s, the end of the log where it fails
+run() { # what, command...: its output goes to the log; a sign of life every 30 s; where it fails, the end of the log
     local what=$1 began=$SECONDS signs=0
     shift
     step=$((step + 1))
@@ -209,15 +209,19 @@ run() { # what, command...: its output goes to the log; a sign of life every 30 
     child=$!
     set +m
     while kill -0 "$child" 2>/dev/null; do
-        sleep 0.2
+        sleep 0.1
         if [ $(((SECONDS - began) / 30)) -gt "$signs" ]; then
             signs=$(((SECONDS - began) / 30))
-            echo "      $((SECONDS - began)) s: $(tail -n 1 "$log" | cut -c 1-100)"
+            echo "      $((SECONDS - began)) s, $(num_installed) packages so far"
         fi
     done
     wait "$child" || show_failure "$what"
     child=
     echo "      done in $((SECONDS - began)) s"
+}
+
+num_installed() {
+    find "$venv/lib/python3.11/site-packages" -maxdepth 1 -name '*.dist-info' 2>/dev/null | wc -l
 }
 
 stop_child() {

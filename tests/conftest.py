@@ -1,0 +1,110 @@
+"""What every test may rely on: where things are, no network, and that a skip nobody expects fails CI.
+
+A test marked `stack` is skipped where torch, ray, vllm or deepspeed is not installed. With CI=true a skip whose reason
+begins with none of EXPECTED_SKIPS makes the run fail: a test that silently stopped running guards nothing.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+REPO_ROOT = Path(__file__).resolve().parent.parent
+STACK = ("torch", "ray", "vllm", "deepspeed")
+EXPECTED_SKIPS = ("no ../shared/data", "no CUDA device")
+ABSENT = [name for name in STACK if importlib.util.find_spec(name) is None]
+unexpected_skips = pytest.StashKey[list[str]]()
+
+
+@pytest.fixture(scope="session")
+def repo_root() -> Path:
+    """The folder of pyproject.toml."""
+    return REPO_ROOT
+
+
+@pytest.fixture(scope="session")
+def shared_data(repo_root: Path) -> Path:
+    """Public data sets beside the repository; the test is skipped where there are none."""
+    folder = repo_root.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("no ../shared/data: the public data sets are not beside this repository")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def source_files(repo_root: Path) -> Mapping[str, Path]:
+    """Module name -> file of the whole package, through its symbolic links, which pathlib's rglob does not follow."""
+    found = {}
+    for folder, _, names in os.walk(repo_root / "reasongym", followlinks=True):
+        for path in (Path(folder, name) for name in names if name.endswith(".py")):
+            dotted = ".".join(path.relative_to(repo_root).with_suffix("").parts)
+            found[dotted.removesuffix(".__init__")] = path
+    return found
+
+
+@pytest.fixture(autouse=True)
+def no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A unit test that connects to another machine fails. Not so tests of the stack: Ray asks for its own address."""
+    if "stack" in request.keywords:
+        yield
+        return
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: object) -> None:
+        if isinstance(address, tuple) and str(address[0]) not in {"127.0.0.1", "::1", "localhost"}:
+            raise AssertionError(f"unit test connects to {address[0]}: use a local stand-in, or mark the test `stack`")
+        connect(self, address)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+    yield
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[unexpected_skips] = []
+    config.pluginmanager.register(SkipWatch(config), "skip-watch")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if ABSENT:
+        skip = pytest.mark.skip(reason=f"the training stack is not installed: no {', '.join(ABSENT)}")
+        for item in items:
+            if "stack" in item.keywords:
+                item.add_marker(skip)
+
+
+class SkipWatch:
+    """With CI=true, turns a skip for a reason that is not expected into a failed run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.found = config.stash[unexpected_skips]
+        self.on = os.environ.get("CI") == "true"
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._note(report.nodeid, report.longrepr, report.skipped and not hasattr(report, "wasxfail"))
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._note(report.nodeid, report.longrepr, report.skipped)
+
+    def _note(self, node: str, outcome: object, skipped: bool) -> None:
+        if not (self.on and skipped):
+            return
+        reason = str(outcome[2] if isinstance(outcome, tuple) else outcome).removeprefix("Skipped: ")
+        if not reason.startswith(EXPECTED_SKIPS):
+            self.found.append(f"{node}: {reason}")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.found and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.found:
+            terminalreporter.section("skips that EXPECTED_SKIPS in tests/conftest.py does not allow", red=True)
+            terminalreporter.write_line("\n".join(self.found))
