@@ -1,0 +1,138 @@
+"""One vLLM engine behind a Ray actor: sampling one completion a call, weight reception, sleep.
+
+vLLM runs its core in processes of its own; this actor is their front and never holds weights itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from reasongym.records import Completion, FinishReason
+from reasongym.rollout.requests import EngineSettings
+
+__all__ = ["Engine", "actor_environment"]
+
+
+def actor_environment(device: str) -> dict[str, str]:
+    """Environment variables of an engine's processes; they must be set before Python starts."""
+    variables = {"VLLM_LOGGING_LEVEL": "WARNING", "TQDM_DISABLE": "1", "VLLM_NO_USAGE_STATS": "1",
+                 "TOKENIZERS_PARALLELISM": "false", "VLLM_ENGINE_ITERATION_TIMEOUT_S": "600"}
+    if device == "cpu":
+        import sys
+
+        library = os.path.join(sys.prefix, "lib", "libiomp5.so")  # Intel's OpenMP samples a quarter faster
+        if os.path.exists(library):
+            variables["LD_PRELOAD"] = library
+        # The trainer shares these cores: threads that spin after a parallel region would steal them.
+        variables |= {"KMP_BLOCKTIME": "1", "OMP_WAIT_POLICY": "PASSIVE", "CUDA_VISIBLE_DEVICES": ""}
+    return variables
+
+
+class Engine:
+    """The actor. Every method but the constructor is a coroutine, so calls overlap."""
+
+    def __init__(self, settings: EngineSettings, index: int) -> None:
+        from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.v1.engine.async_llm import AsyncLLM
+
+        logging.getLogger("vllm").setLevel(logging.WARNING)
+        self.settings, self.index, self.version, self.count = settings, index, 0, 0
+        self.llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**_engine_arguments(settings)))
+
+    async def ready(self) -> int:
+        """Answers once the engine is built: this actor's index."""
+        return self.index
+
+    async def generate(self, token_ids: tuple[int, ...], sampling: Mapping[str, Any]) -> Completion:
+        """Sample one completion. sampling: max_tokens, temperature, seed."""
+        from vllm import SamplingParams, TokensPrompt
+        from vllm.sampling_params import RequestOutputKind
+
+        started, version = time.monotonic(), self.version
+        self.count += 1
+        parameters = SamplingParams(**sampling, logprobs=0, output_kind=RequestOutputKind.FINAL_ONLY)
+        final = None
+        async for output in self.llm.generate(TokensPrompt(prompt_token_ids=list(token_ids)), parameters,
+                                              request_id=f"{self.index}-{self.count}"):
+            final = output
+        assert final is not None
+        sampled = final.outputs[0]
+        ids = tuple(sampled.token_ids)
+        return Completion(
+            token_ids=ids,
+            logprobs=tuple(float(entry[token].logprob) for token, entry in zip(ids, sampled.logprobs, strict=True)),
+            mask=(True,) * len(ids), versions=(version,) * len(ids), text=sampled.text,
+            finish_reason=FinishReason.LENGTH if sampled.finish_reason == "length" else FinishReason.STOP,
+            seed=int(sampling["seed"]), engine=self.index, seconds=time.monotonic() - started)
+
+    async def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
+        from vllm.distributed.weight_transfer.base import WeightTransferInitRequest
+
+        await self.llm.init_weight_transfer_engine(WeightTransferInitRequest(init_info=init_info))
+
+    async def start_weight_update(self) -> None:
+        """Hold sampling, then open the update. Requests in flight freeze and go on under the new weights."""
+        await self.llm.pause_generation(mode="keep", clear_cache=False)
+        await self.llm.start_weight_update()
+
+    async def update_weights(self, update_info: Any) -> None:
+        from vllm.distributed.weight_transfer.base import WeightTransferUpdateRequest
+
+        await self.llm.update_weights(WeightTransferUpdateRequest(update_info=update_info))
+
+    async def finish_weight_update(self, weight_version: str | None = None) -> None:
+        """Close the update, forget prefixes computed with the old weights, stamp the version, sample again."""
+        await self.llm.finish_weight_update(weight_version)
+        await self.llm.reset_prefix_cache()
+        self.version = int(weight_version or self.version)
+        await self.llm.resume_generation()
+
+    async def checksums(self) -> dict[str, str]:
+        """Checkpoint name -> digest of the weights in use (`sync.checksums`)."""
+        return dict((await self.llm.collective_rpc("reasongym_checksums"))[0])
+
+    async def corrupt(self, name: str) -> None:
+        """Damage one parameter. For tests of the checksums only."""
+        await self.llm.collective_rpc("reasongym_corrupt", args=(name,))
+
+    async def sleep(self) -> None:
+        """Give the GPU to the trainer: weights to host memory, KV cache dropped."""
+        await self.llm.sleep(level=1)
+
+    async def wake_up(self) -> None:
+        await self.llm.wake_up()
+
+    async def shutdown(self) -> None:
+        """End vLLM's processes."""
+        self.llm.shutdown()
+
+
+def _engine_arguments(settings: EngineSettings) -> dict[str, Any]:
+    from vllm.config.weight_transfer import WeightTransferConfig
+
+    arguments: dict[str, Any] = {
+        "model": settings.model, "dtype": settings.dtype, "max_model_len": settings.max_tokens,
+        "tensor_parallel_size": settings.tensor_parallel, "max_num_seqs": settings.max_num_seqs,
+        "enforce_eager": settings.enforce_eager, "enable_prefix_caching": True, "seed": settings.seed,
+        # The policy ratio needs logprobs of the distribution that was sampled: after temperature.
+        "logprobs_mode": "processed_logprobs",
+        # A model's own generation_config may cut the distribution (top_k, top_p) behind our back.
+        "generation_config": "vllm",
+        "disable_log_stats": True, "trust_remote_code": settings.trust_remote_code,
+        "worker_extension_cls": "reasongym.sync.engine_side.WeightChecksums",
+    }
+    if settings.transport:
+        arguments["weight_transfer_config"] = WeightTransferConfig(backend=settings.transport)
+    if settings.device == "cpu":
+        # vLLM 0.32 on CPU rewinds a seeded generator when a prompt is split over two iterations, which PyTorch's CPU
+        # generator cannot do ("CPU Generator does not use offset"); whole prompts avoid it.
+        arguments |= {"enable_chunked_prefill": False, "max_num_batched_tokens": max(8192, settings.max_tokens),
+                      "kv_cache_memory_bytes": int(settings.kv_cache_gib * 2**30)}
+    else:
+        arguments |= {"gpu_memory_utilization": settings.gpu_memory_utilization,
+                      "enable_sleep_mode": settings.sleep_mode}
+    return arguments

@@ -1,0 +1,61 @@
+"""What is asked of an engine, and how its seed is made. No vLLM here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reasongym.records import Prompt
+
+__all__ = ["EngineSettings", "Request", "requests_for"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSettings:
+    """How an engine is built; plain values, so that they travel to the actor's process as they are.
+
+    model: a Hugging Face folder or hub id. transport: name of vLLM's weight-transfer backend, or None without training.
+    kv_cache_gib: for CPU engines; GPU engines size their cache by gpu_memory_utilization.
+    """
+
+    model: str
+    dtype: str
+    device: str
+    max_tokens: int
+    tensor_parallel: int = 1
+    max_num_seqs: int = 256
+    kv_cache_gib: float = 2.0
+    gpu_memory_utilization: float = 0.85
+    enforce_eager: bool = True
+    sleep_mode: bool = False
+    trust_remote_code: bool = False
+    transport: str | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One completion to sample. temperature 0 is greedy; seed makes the completion repeatable."""
+
+    key: tuple[int, int]  # (position of the prompt in the batch, sample within its group)
+    prompt: Prompt
+    max_new_tokens: int
+    temperature: float
+    seed: int
+
+
+def requests_for(prompts: Sequence[Prompt], *, samples: int, max_new_tokens: int, temperature: float,
+                 seed: int, step: int) -> list[Request]:
+    """`samples` requests a prompt. Seeds are hashes of (seed, step, prompt's position, sample), so no two collide by sums."""
+    return [
+        Request(key=(row, sample), prompt=prompt, max_new_tokens=max_new_tokens, temperature=temperature,
+                seed=_seed(seed, step, row, sample))
+        for row, prompt in enumerate(prompts)
+        for sample in range(samples)
+    ]
+
+
+def _seed(*parts: int) -> int:
+    digest = hashlib.sha256("/".join(map(str, parts)).encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1  # torch generators take a signed 64-bit seed

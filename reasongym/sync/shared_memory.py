@@ -1,0 +1,146 @@
+"""Our transport between processes of one host: buckets through a memory-mapped file in /dev/shm.
+
+Two segments take turns, so the trainer gathers the next bucket while the engines load the present one. A segment's
+name carries the sender's process id; segments of processes that are gone are removed when the next run starts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from reasongym.errors import ResourceError, message
+from reasongym.sync.checksums import digest
+from reasongym.sync.layout import Bucket
+
+__all__ = ["SharedMemorySender", "WeightSyncClient", "open_segment", "remove_stale_segments", "view"]
+
+PREFIX = "reasongym-weights"
+
+
+class WeightSyncClient(Protocol):
+    """vLLM's control surface of a weight transfer, over all engines of the pool."""
+
+    def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None: ...
+    def start_weight_update(self) -> None: ...
+    def update_weights(self, update_info: Any) -> None: ...
+    def finish_weight_update(self, weight_version: str | None = None) -> None: ...
+
+
+def open_segment(path: str, nbytes: int) -> torch.Tensor:
+    """Map a segment: uint8 tensor of `nbytes`, shared with every process that maps the same path."""
+    return torch.from_file(path, shared=True, size=nbytes, dtype=torch.uint8)
+
+
+def view(segment: torch.Tensor, spec: Mapping[str, Any]) -> torch.Tensor:
+    """The tensor that `spec` (a `TensorSpec` as a dict) describes, without a copy."""
+    flat = segment[spec["offset"]:spec["offset"] + spec["nbytes"]]
+    return flat.view(getattr(torch, spec["dtype"])).reshape(tuple(spec["shape"]))
+
+
+def remove_stale_segments() -> None:
+    """Delete segments whose process no longer exists: what a killed run left behind."""
+    for path in _folder().glob(f"{PREFIX}-*"):
+        found = re.fullmatch(rf"{PREFIX}-(\d+)-\d+", path.name)
+        if found and not Path(f"/proc/{found.group(1)}").exists():
+            path.unlink(missing_ok=True)
+
+
+class SharedMemorySender:
+    """The trainer's half. Every rank calls `send`; rank 0 alone writes and speaks to the engines.
+
+    gather: `gather(names)` is a context manager giving name -> full tensor on every rank (a collective under ZeRO-3).
+    """
+
+    def __init__(self, *, buckets: list[Bucket], gather: Callable[[list[str]], contextlib.AbstractContextManager[
+            Mapping[str, torch.Tensor]]], client: WeightSyncClient | None, is_sender: bool) -> None:
+        self.buckets, self.gather, self.client, self.is_sender = buckets, gather, client, is_sender
+        self.segments: list[tuple[str, torch.Tensor]] = []
+        if is_sender:
+            remove_stale_segments()
+            largest = max(b.nbytes for b in buckets)
+            self.segments = [_create_segment(index, largest) for index in range(min(2, len(buckets)))]
+            assert client is not None
+            client.init_weight_transfer_engine({})
+
+    def send(self, version: int, *, checksums: bool) -> dict[str, str]:
+        """Move all weights to the engines as `version`. Returns name -> digest on rank 0 if asked, else nothing."""
+        digests: dict[str, str] = {}
+        with self._transfer(version) as load:
+            for index, bucket in enumerate(self.buckets):
+                with self.gather([t.name for t in bucket.tensors]) as tensors:
+                    if not self.is_sender:
+                        continue
+                    load.wait_for_segment(index)
+                    path, segment = self.segments[index % len(self.segments)]
+                    for spec, plain in zip(bucket.tensors, bucket.as_dicts(), strict=True):
+                        view(segment, plain).copy_(tensors[spec.name])
+                        if checksums:
+                            digests[spec.name] = digest(view(segment, plain))
+                    load.start(index, {"path": path, "nbytes": segment.numel(), "tensors": bucket.as_dicts()})
+        return digests
+
+    @contextlib.contextmanager
+    def _transfer(self, version: int) -> Iterator[_Loads]:
+        if not self.is_sender:
+            yield _Loads(None, 0)
+            return
+        assert self.client is not None
+        self.client.start_weight_update()
+        with ThreadPoolExecutor(1) as thread:
+            loads = _Loads(lambda info: thread.submit(self.client.update_weights, info), len(self.segments))  # type: ignore[union-attr]
+            yield loads
+            loads.wait()
+        self.client.finish_weight_update(str(version))
+
+    def close(self) -> None:
+        """Remove the segments."""
+        for path, _ in self.segments:
+            Path(path).unlink(missing_ok=True)
+        self.segments = []
+
+
+class _Loads:
+    """Loads the engines are busy with; a segment may be written again when its load has ended."""
+
+    def __init__(self, submit: Callable[[dict[str, Any]], Future[None]] | None, segments: int) -> None:
+        self.submit, self.segments, self.pending = submit, segments, dict[int, Future[None]]()
+
+    def wait_for_segment(self, index: int) -> None:
+        earlier = self.pending.pop(index - self.segments, None)
+        if earlier is not None:
+            earlier.result()
+
+    def start(self, index: int, info: dict[str, Any]) -> None:
+        assert self.submit is not None
+        self.pending[index] = self.submit(info)
+
+    def wait(self) -> None:
+        for load in self.pending.values():
+            load.result()
+
+
+def _folder() -> Path:
+    shared = Path("/dev/shm")
+    return shared if shared.is_dir() and os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
+
+
+def _create_segment(index: int, nbytes: int) -> tuple[str, torch.Tensor]:
+    path = _folder() / f"{PREFIX}-{os.getpid()}-{index}"
+    try:
+        with open(path, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, nbytes)  # without it a full /dev/shm is a bus error at the first write
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise ResourceError(message("no room for the weight transfer's shared memory", got=f"{error} at {path.parent}",
+                                    expected=f"{nbytes / 2**20:.0f} MiB free twice",
+                                    remedy="enlarge /dev/shm (docker: --shm-size) or lower sync.bucket_mib")) from error
+    return str(path), open_segment(str(path), nbytes)
