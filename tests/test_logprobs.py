@@ -1,0 +1,186 @@
+"""Chunked log-probabilities: the values and gradients of plain log_softmax, without its memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from reasongym.algorithms.logprobs import token_logprobs
+
+pytestmark = pytest.mark.stack
+
+WIDTH, VOCABULARY = 4, 50
+
+
+def inputs(num_tokens: int, dtype: torch.dtype = torch.float64,
+           seed: int = 0) -> tuple[Tensor, Tensor, torch.nn.Linear]:
+    generator = torch.Generator().manual_seed(seed)
+    hidden = torch.randn(num_tokens, WIDTH, generator=generator, dtype=dtype).requires_grad_()
+    head = torch.nn.Linear(WIDTH, VOCABULARY, bias=False, dtype=dtype)
+    with torch.no_grad():
+        head.weight.copy_(torch.randn(VOCABULARY, WIDTH, generator=generator, dtype=dtype))
+    return hidden, torch.randint(VOCABULARY, (num_tokens,), generator=generator), head
+
+
+def gradients(logprobs: Tensor, hidden: Tensor, head: torch.nn.Linear) -> tuple[Tensor, ...]:
+    """Of a sum that weighs every token differently."""
+    return torch.autograd.grad((logprobs * torch.arange(1.0, len(logprobs) + 1)).sum(), (hidden, head.weight))
+
+
+class Memory(TorchDispatchMode):
+    """Largest tensor made by any operation, and most elements alive at once in tensors of a chunk's logits or more."""
+
+    def __init__(self, chunk_elements: int) -> None:
+        super().__init__()
+        self.chunk_elements, self.largest, self.peak = chunk_elements, 0, 0
+        self.alive: dict[int, tuple[StorageWeakRef, int]] = {}
+
+    def __torch_dispatch__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        for tensor in made if isinstance(made, tuple | list) else (made,):
+            if isinstance(tensor, Tensor):
+                self.largest = max(self.largest, tensor.numel())
+                if tensor.numel() >= self.chunk_elements:
+                    storage = StorageWeakRef(tensor.untyped_storage())
+                    self.alive[storage.cdata] = (storage, tensor.numel())
+        self.alive = {key: entry for key, entry in self.alive.items() if not entry[0].expired()}
+        self.peak = max(self.peak, sum(size for _, size in self.alive.values()))
+        return made
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 1e-10)])
+@pytest.mark.parametrize("chunk_tokens", [1, 3, 7, 8])
+def test_chunking_changes_neither_values_nor_gradients(dtype: torch.dtype, tolerance: float, chunk_tokens: int) -> None:
+    hidden, targets, head = inputs(7, dtype)
+    got = token_logprobs(hidden, targets, head=head, temperature=0.7, chunk_tokens=chunk_tokens)
+    plain = torch.log_softmax(head(hidden) / 0.7, -1)
+    chosen = plain[torch.arange(7), targets]
+    torch.testing.assert_close(got.logprobs_N, chosen, rtol=tolerance, atol=tolerance)
+    torch.testing.assert_close(got.entropy_N, -(plain.exp() * plain).sum(-1).detach(), rtol=tolerance, atol=tolerance)
+    for one, other in zip(gradients(got.logprobs_N, hidden, head), gradients(chosen, hidden, head), strict=True):
+        torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance * 10)  # gradients here reach 20
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 2**31), st.integers(0, 9), st.integers(1, 10), st.floats(0.2, 3))
+def test_logprobs_and_entropy_agree_with_a_loop(seed: int, num_tokens: int, chunk: int, temperature: float) -> None:
+    hidden, targets, head = inputs(num_tokens, seed=seed)
+    with torch.no_grad():
+        got = token_logprobs(hidden, targets, head=head, temperature=temperature, chunk_tokens=chunk)
+        rows = head(hidden).tolist()
+    for n, row in enumerate(rows):
+        weights = [math.exp(logit / temperature) for logit in row]
+        probabilities = [weight / sum(weights) for weight in weights]
+        assert got.logprobs_N[n].item() == pytest.approx(math.log(probabilities[targets[n]]), abs=1e-9)
+        assert got.entropy_N[n].item() == pytest.approx(-sum(p * math.log(p) for p in probabilities), abs=1e-9)
+
+
+def test_temperature_divides_the_logits() -> None:
+    # logits [2, 1, 0] at T = .5 are [4, 2, 0]: minus log(e^4 + e^2 + 1) = 4.1429316.
+    logits = torch.tensor([[2.0, 1.0, 0.0]]).expand(3, 3)
+    got = token_logprobs(logits, torch.arange(3), head=lambda x: x, temperature=0.5, chunk_tokens=2)
+    assert got.logprobs_N.tolist() == pytest.approx([-0.1429316, -2.1429316, -4.1429316], abs=1e-6)
+
+
+def test_bfloat16_head_is_read_in_float32() -> None:
+    hidden, targets, head = inputs(6, torch.bfloat16)
+    got = token_logprobs(hidden, targets, head=head, temperature=1.0, chunk_tokens=4)
+    assert got.logprobs_N.dtype == got.entropy_N.dtype == torch.float32
+    exact = torch.log_softmax(head(hidden).double(), -1)[torch.arange(6), targets]
+    torch.testing.assert_close(got.logprobs_N.double(), exact, rtol=0, atol=1e-6)  # bfloat16 would be off by 1e-2
+    assert gradients(got.logprobs_N, hidden, head)[0].dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("chunk_tokens", [8, 16])
+def test_no_tensor_exceeds_a_chunk_forward_or_backward(chunk_tokens: int) -> None:
+    hidden, targets, head = inputs(64, torch.float32)
+    with Memory(chunk_tokens * VOCABULARY) as memory:
+        gradients(token_logprobs(hidden, targets, head=head, temperature=0.7, chunk_tokens=chunk_tokens).logprobs_N,
+                  hidden, head)
+    assert memory.largest == chunk_tokens * VOCABULARY  # all at once: 64 x 50
+
+
+@pytest.mark.parametrize("with_gradient", [True, False])
+def test_memory_does_not_grow_with_the_number_of_chunks(with_gradient: bool) -> None:
+    # A chunk without checkpointing keeps its log-probabilities until the backward pass: the peak then grows with N.
+    peaks = []
+    for num_chunks in (2, 16):
+        hidden, targets, head = inputs(8 * num_chunks, torch.float32)
+        with Memory(8 * VOCABULARY) as memory, torch.set_grad_enabled(with_gradient):
+            got = token_logprobs(hidden, targets, head=head, temperature=0.7, chunk_tokens=8)
+            if with_gradient:
+                gradients(got.logprobs_N, hidden, head)
+        peaks.append(memory.peak)
+    assert peaks[0] == peaks[1] <= 5 * 8 * VOCABULARY
+
+
+def test_head_sees_chunks_and_runs_again_for_the_backward_pass_alone() -> None:
+    hidden, targets, head = inputs(7)
+    seen: list[int] = []
+
+    def recording(chunk: Tensor) -> Tensor:
+        seen.append(len(chunk))
+        return head(chunk)
+
+    got = token_logprobs(hidden, targets, head=recording, temperature=1.0, chunk_tokens=3)
+    assert seen == [3, 3, 1]
+    got.logprobs_N.sum().backward()
+    assert sorted(seen) == [1, 1, 3, 3, 3, 3]
+    seen.clear()
+    with torch.no_grad():
+        got = token_logprobs(hidden, targets, head=recording, temperature=1.0, chunk_tokens=3)
+    assert not got.logprobs_N.requires_grad
+    assert seen == [3, 3, 1]
+
+
+def test_entropy_is_not_computed_again_in_the_backward_pass() -> None:
+    class Count(TorchDispatchMode):
+        exps = 0
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.exps += func is torch.ops.aten.exp.default
+            return func(*args, **(kwargs or {}))
+
+    hidden, targets, head = inputs(8)
+    with Count() as count:
+        got = token_logprobs(hidden, targets, head=head, temperature=1.0, chunk_tokens=4)
+        assert count.exps == 2  # one a chunk
+        got.logprobs_N.sum().backward()
+        assert count.exps == 2
+    assert not got.entropy_N.requires_grad
+
+
+def test_no_tokens_still_reach_the_head_and_the_graph() -> None:
+    hidden, targets, head = inputs(0)
+    got = token_logprobs(hidden, targets, head=head, temperature=1.0, chunk_tokens=4)
+    assert got.logprobs_N.shape == got.entropy_N.shape == (0,)
+    got.logprobs_N.sum().backward()
+    assert hidden.grad is not None
+    assert torch.equal(head.weight.grad, torch.zeros(VOCABULARY, WIDTH, dtype=torch.float64))
+
+
+def test_impossible_token_does_not_make_the_entropy_nan() -> None:
+    logits = torch.tensor([[0.0, 0.0, -math.inf]], requires_grad=True)
+    got = token_logprobs(logits, torch.tensor([0]), head=lambda x: x, temperature=1.0, chunk_tokens=4)
+    got.logprobs_N.sum().backward()
+    assert got.entropy_N.item() == pytest.approx(math.log(2))
+    assert logits.grad.flatten().tolist() == pytest.approx([0.5, -0.5, 0.0])  # onehot - p
+
+
+def test_head_trains_while_the_hidden_states_are_frozen() -> None:
+    hidden, targets, head = inputs(5)
+    loss = token_logprobs(hidden.detach(), targets, head=head, temperature=1.0, chunk_tokens=2).logprobs_N.sum()
+    loss.backward()
+    assert head.weight.grad.any()
