@@ -1,0 +1,178 @@
+r"""Numbers as people and models write them, read exactly: text -> Fraction, never through a float.
+
+`plain` brings notation to one form (full-width digits, Unicode minus, LaTeX, markdown), `quantities` finds every
+number of a short text and says which of them stand inside a formula, `words` reads "seventy-two".
+
+Covered: signs, thousands marks (`1,234` `1{,}234` `1\,234` `1'234` `1 234`, Indian `1,00,000`), decimals, fractions,
+mixed numbers, `\frac{3}{4}`, `1.2e3`, `1.2 \times 10^3`, "2 million". Not covered: decimal commas (`7,5` is no number),
+times and ratios (`3:30`), roots, powers and sums: a number inside one of those is marked, so that nobody takes it for
+the answer.
+Every pattern is possessive or bounded, so time is linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from fractions import Fraction
+from typing import NamedTuple
+
+__all__ = ["MAX_DIGITS", "Quantity", "plain", "quantities", "words"]
+
+MAX_DIGITS = 60
+"""Longer runs of digits are not read: no grade-school answer has them, and big integers cost time."""
+
+_CURRENCY = "$€£¥₹"
+_SCALES = {"hundred": 100, "thousand": 1000, "k": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_UNICODE: dict[int, str] = {
+    **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},  # full-width ASCII
+    **dict.fromkeys(map(ord, "\u00a0\u2007\u2008\u2009\u200a\u202f\u2002\u2003\u2005\u2006\u3000"), " "),
+    **dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"), ""),
+    **dict.fromkeys(map(ord, "\u2212\u2010\u2011\u2012\u2013\ufe63"), "-"),
+    **dict.fromkeys(map(ord, "\u2018\u2019\u02bc"), "'"),
+    # A superscript is a power: a compatibility normal form would make 102 of 10².
+    **{ord(char): f"^{digit}" for digit, char in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
+    **{ord(char): f" {text}" for char, text in {
+        "½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅕": "1/5", "⅖": "2/5", "⅗": "3/5", "⅘": "4/5",
+        "⅙": "1/6", "⅚": "5/6", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8"}.items()},
+    **{ord(char): by for char, by in {"\u2044": "/", "\u00d7": "*", "·": "*", "÷": "/", "…": "...", "°": ""}.items()},
+}
+_REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple((re.compile(pattern), by) for pattern, by in (
+    (r"<<[^<>\n]{0,200}>>", ""),  # the calculator annotations of GSM8K's own solutions
+    (r"<\s?(-?[$€£]?[0-9][0-9.,/]{0,40})\s?>", r" \1 "),  # a placeholder such as <number>, filled in
+    (r"</?(?:b|i|u|em|strong|p|br|span)\s?/?>", " "),
+    (r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mbox)\s?\{([^{}]{0,200})\}", r" \1 "),
+    (r"\{,\}", ","),
+    (r"\\(?:left|right|displaystyle|qquad|quad)(?![A-Za-z])", " "),
+    (r"\^\s?\{?\s?\\circ\s?\}?|\\degree(?![A-Za-z])", ""),
+    (r"(?<=[0-9])\s?\\[dtc]?frac\s?(?=[{0-9])", r" \\frac"),
+    (r"\\[dtc]?frac\s?\{\s?([0-9.,]{1,80})\s?\}\s?\{\s?([0-9.,]{1,80})\s?\}", r"\1/\2"),
+    (r"\\[dtc]?frac\s?([0-9])\s?([0-9])", r"\1/\2"),
+    (r"\\(?:times|cdot|ast)(?![A-Za-z])", " * "),
+    (r"\\div(?![A-Za-z])", " / "),
+    (r"\\(?:approx|simeq)(?![A-Za-z])", "≈"),
+    (r"\\(?:ldots|cdots|dots)(?![A-Za-z])", "..."),
+    (r"\\!|\\(?=\n)", ""),
+    (r"\\[,;: ]|(?<=[0-9])~(?=[0-9])", " "),
+    (r"\\[()\[\]]", " "),
+    (r"\\([$%#&_{}])", r"\1"),
+    (r"\^\{\s?(-?[0-9]{1,9})\s?\}", r"^\1"),
+    (r"(?<=[0-9])\*\*(?=[0-9])", "^"),
+    (r"\*\*|__|`", ""),
+    (r"([0-9])\s?[*x]\s?10\s?\^\s?(-?[0-9]{1,2})(?![0-9])", r"\1e\2"),
+    (r"[ \t]++", " "),
+))
+
+_GROUPED = r"[0-9]{1,3}(?:[,' ][0-9]{3}){1,20}+(?![0-9])|[0-9]{1,2}(?:,[0-9]{2}){1,9},[0-9]{3}(?![0-9])"
+_NUMBER = rf"(?:(?:{_GROUPED}|[0-9]++)(?:\.[0-9]++)?+|\.[0-9]++)"
+_QUANTITY = re.compile(rf"""
+    (?P<sign>[-+]\s?)?+ (?:[{_CURRENCY}]\s?)?+ (?P<inner>-)?+
+    (?P<whole>{_NUMBER})
+    (?: \s?/\s?(?P<below>{_NUMBER})
+      | \s(?:and\s)?(?P<over>[0-9]{{1,9}}+)/(?P<under>[0-9]{{1,9}}+) )?
+    (?:[eE](?P<power>[-+]?[0-9]{{1,2}})(?![0-9A-Za-z]))?
+    (?:\s?(?P<scale>hundred|thousand|million|billion|trillion|(?<=[0-9])[kK])(?![A-Za-z]))?
+""", re.VERBOSE)
+
+# What makes a number part of something larger (or denies it), seen from its right end and from its left end.
+_GOES_ON = re.compile(rf"""
+    [.,:'_][0-9] | \s?[)\]}}]?\s?[-+*/^±]\s?[{_CURRENCY}(\[]?\s?[-+]?[0-9.\\(√] | \s?\^ | \s?[√\\±] | \+ | \([0-9]
+  | \s?[-+*/]\s?[b-hj-zB-HJ-Z](?![A-Za-z]) | [nxyzNXYZ](?![A-Za-z]) | \s?x\s?[0-9(]
+  | \s(?:plus|minus|times|multiplied\sby|divided\sby)\s[0-9] | \sis(?:\snot\b|n't\b)
+""", re.VERBOSE)
+_CAME_FROM = re.compile(rf"""(?:
+    [0-9][.,:'_] | [0-9)\]}}{_CURRENCY}A-Za-z%]\s?[*/+^]\s?[({_CURRENCY}]* | \)\s?- | [√^±<≤≥]\s?
+  | (?<![=-])>\s? | [0-9]\s?x\s? | \\[A-Za-z]{{1,20}}[(\[{{]* | \bnot\s | [A-Za-z_]\( | [0-9]\)
+  | [0-9]\s(?:plus|minus|times|multiplied\sby|divided\sby)\s
+)\Z""", re.VERBOSE)
+_OPERAND = re.compile(r"(?:[0-9)]|(?<![A-Za-z])[b-hj-zB-HJ-Z])\s?\Z")
+_ORDINAL = re.compile(r"(?:st|nd|rd|th)(?![A-Za-z])")
+
+
+class Quantity(NamedTuple):
+    """A number found in a text. value: None where it is part of a formula that is not evaluated."""
+
+    value: Fraction | None
+    text: str
+    start: int
+    end: int
+
+
+def plain(text: str) -> str:
+    """The same text in one notation: ASCII digits and signs, no LaTeX spacing, no markdown emphasis."""
+    text = text.translate(_UNICODE)
+    if not text.isascii():
+        text = re.sub(r"\d", lambda digit: str(unicodedata.decimal(digit[0])), text)
+    for pattern, by in _REWRITES:
+        text = pattern.sub(by, text)
+    return text
+
+
+def quantities(text: str) -> list[Quantity]:
+    """Every number of a `plain` text, in order. Ordinals (3rd), powers of units (m^2) and names (B12) are left out."""
+    found = []
+    for match in _QUANTITY.finditer(text):
+        start, end = match.span()
+        before, after = text[max(0, start - 24):start], text[end:end + 24]
+        whole = match.start("whole")
+        if text[max(0, whole - 1):whole].isalpha() or _ORDINAL.match(after) or re.search(r"[A-Za-z]\^-?$", before):
+            continue
+        in_formula = bool(_GOES_ON.match(after) or _CAME_FROM.search(before)
+                          or (match["sign"] and _OPERAND.search(before)))
+        value = None if in_formula else _value(match, before)
+        found.append(Quantity(value, match[0].strip(), start, end))
+    return found
+
+
+def words(text: str) -> Fraction | None:
+    """The number at the head of a text in English words ("seventy-two apples"), or None."""
+    total, current, seen = 0, 0, False
+    for word in re.findall(r"[a-z]{1,12}", text[:120].lower()):
+        if word in _WORDS:
+            current, seen = current + _WORDS[word], True
+        elif word == "hundred" and seen:
+            current *= 100
+        elif word in _SCALES and len(word) > 1 and seen:
+            total, current = total + current * _SCALES[word], 0
+        elif not (word == "and" and seen):
+            break
+    return Fraction(total + current) if seen else None
+
+
+_TEENS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+          "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_WORDS = {word: n for n, word in enumerate(_TEENS)} | {word: 10 * n for n, word in enumerate(_TENS, start=2)}
+
+
+def _value(match: re.Match[str], before: str) -> Fraction | None:
+    parts = [match[name] for name in ("whole", "below", "over", "under") if match[name]]
+    if any(sum(char.isdigit() for char in part) > MAX_DIGITS for part in parts):
+        return None
+    value = _decimal(match["whole"])
+    if match["below"]:
+        below = _decimal(match["below"])
+        if not below:
+            return None
+        value /= below
+    if match["over"]:
+        over, under = int(match["over"]), int(match["under"])
+        if not over < under or value.denominator != 1:  # "72 3/2" is two numbers, not a mixed one
+            return None
+        value += Fraction(over, under)
+    value *= Fraction(10) ** int(match["power"] or 0) * _SCALES.get((match["scale"] or "").lower(), 1)
+    return -value if _is_negative(match, before) else value
+
+
+def _is_negative(match: re.Match[str], before: str) -> bool:
+    sign = match["sign"] or ""
+    if match["inner"] or re.search(r"(?:^|[^A-Za-z])(?:minus|negative) ?$", before, re.IGNORECASE):
+        return True
+    # A dash glued to a word (Apollo-11) or spaced after one (Answer - 72) joins; it is not a sign.
+    joins = before[-1:].isalnum() or (sign.endswith(" ") and before.rstrip()[-1:].isalnum())
+    return sign.startswith("-") and not joins
+
+
+def _decimal(text: str) -> Fraction:
+    whole, _, digits = re.sub(r"[,' ]", "", text).partition(".")
+    return Fraction(int((whole or "0") + digits), 10 ** len(digits))
