@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -14,6 +15,19 @@ from reasongym.config.schema import RunConfig
 from reasongym.errors import ConfigError, message, nearest
 
 __all__ = ["dump_yaml", "load_config", "recipe_names"]
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.1 reads an unquoted `1e-5` as text; people mean the number, as YAML 1.2 does."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes a text that `_Loader` would read as a number."""
+
+
+EXPONENT = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$")
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+.0123456789"))
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+.0123456789"))
 
 
 def recipe_names() -> list[str]:
@@ -43,28 +57,15 @@ def load_config(recipe: str | None = None, *, overrides: Sequence[str] = (),
 
 def dump_yaml(config: RunConfig) -> str:
     """The configuration as YAML that `load_config` reads back to an equal one."""
-    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False)
+    return yaml.dump(config.model_dump(mode="json"), Dumper=_Dumper, sort_keys=False)
 
 
 def _parse_value(override: str, text: str) -> Any:
     try:
-        value = yaml.safe_load(text) if text else ""
+        return yaml.load(text, _Loader) if text else ""  # a subclass of SafeLoader
     except yaml.YAMLError as error:
-        raise ConfigError(message("an override's value is not YAML", got=repr(override), expected="a YAML scalar or list",
-                                  remedy="quote the value")) from error
-    return _as_number(value)
-
-
-def _as_number(value: Any) -> Any:
-    """YAML 1.1 reads `1e-5` as text; people mean the number."""
-    if isinstance(value, str):
-        try:
-            return float(value) if "e" in value.lower() and value.strip()[:1] in "+-.0123456789" else value
-        except ValueError:
-            return value
-    if isinstance(value, dict):
-        return {k: _as_number(v) for k, v in value.items()}
-    return value
+        raise ConfigError(message("an override's value is not YAML", got=repr(override),
+                                  expected="a YAML scalar or list", remedy="quote the value")) from error
 
 
 def _read_recipe(recipe: str) -> dict[str, Any]:
@@ -78,14 +79,14 @@ def _read_recipe(recipe: str) -> dict[str, Any]:
                                   expected=f"one of {', '.join(recipe_names())}, or a YAML file",
                                   remedy="pass --recipe NAME or --recipe path/to/file.yaml"))
     try:
-        tree = yaml.safe_load(text) or {}
+        tree = yaml.load(text, _Loader) or {}  # a subclass of SafeLoader
     except yaml.YAMLError as error:
         raise ConfigError(message(f"recipe {recipe} is not YAML", got=str(error).replace("\n", " "),
                                   expected="a mapping of sections", remedy="correct the file")) from error
     if not isinstance(tree, dict):
         raise ConfigError(message(f"recipe {recipe} is not a mapping", got=type(tree).__name__,
                                   expected="sections such as `trainer:`", remedy="see configs/ for examples"))
-    return {key: _as_number(value) for key, value in tree.items()}
+    return tree
 
 
 def _put(tree: dict[str, Any], dotted: str, value: object) -> None:
@@ -105,9 +106,10 @@ def _validate(tree: dict[str, Any], recipe: str | None) -> RunConfig:
         return RunConfig.model_validate(tree)
     except ValidationError as error:
         lines = [_explain(dict(problem)) for problem in error.errors()]
-        raise ConfigError(message("the configuration is not valid", got=f"recipe {recipe or '(defaults)'}",
+        raise ConfigError(message("the configuration is not valid", got="\n            ".join(lines),
                                   expected="keys and values as in reasongym/config/schema.py",
-                                  remedy="\n            ".join(lines))) from error
+                                  remedy=f"correct {f'recipe {recipe}, or ' if recipe else ''}what --set or an option put "
+                                         "there")) from error
 
 
 def _explain(problem: dict[str, Any]) -> str:

@@ -1,0 +1,119 @@
+"""What is needed where, against what is there: one Budget a place, the fullest of its kind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reasongym.config import RunConfig
+from reasongym.errors import ResourceError, message
+from reasongym.planning.checks import Transport
+from reasongym.planning.hardware import GIB, Hardware
+from reasongym.planning.memory import Device, EngineMemory, TrainerMemory
+from reasongym.planning.placement import Slot
+from reasongym.planning.shapes import ModelShape
+
+__all__ = ["Budget", "budgets", "check_budgets", "check_cache"]
+
+HOST_BASE = 2 * GIB  # Ray's own processes, the loop and the scoring workers at rest
+HOST_PROCESS = 2 * GIB  # host side of a process that works on a GPU
+SLEEPING_ENGINE = 2 * GIB  # what vLLM leaves on the GPU in sleep mode: its context, and memory not given back
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """needed, available: bytes. remedy: the settings that lower `needed`."""
+
+    where: str
+    needed: int
+    available: int
+    remedy: str
+
+    @property
+    def share(self) -> float:
+        return self.needed / self.available if self.available else float("inf")
+
+
+def budgets(config: RunConfig, hardware: Hardware, shape: ModelShape, device: Device, transport: Transport,
+            trainer: TrainerMemory, engine: EngineMemory, placement: Sequence[Slot]) -> tuple[Budget, ...]:
+    """Every place whose memory the run depends on, for the machine or node that carries most."""
+    found = [_host(config, hardware, device, trainer, engine, placement)]
+    if device == "cuda":
+        found = [*_gpus(config, hardware, trainer, engine), *found]
+    if transport == "shared_memory":
+        found.append(_shared_memory(config, hardware, shape, engine))
+    found.append(_disk(config, hardware, shape))
+    return tuple(found)
+
+
+def check_budgets(found: Sequence[Budget]) -> None:
+    """Raises ResourceError for the first place that cannot hold what is needed."""
+    for budget in found:
+        if budget.needed > budget.available:
+            raise ResourceError(message(f"not enough for {budget.where}", got=f"{budget.available / GIB:.1f} GiB",
+                                        expected=f"about {budget.needed / GIB:.1f} GiB", remedy=budget.remedy))
+
+
+def check_cache(config: RunConfig, engine: EngineMemory) -> None:
+    """Raises ResourceError where an engine's KV cache cannot hold one answer at full length."""
+    length = config.rollout.max_prompt_tokens + config.rollout.max_new_tokens
+    if engine.cache_tokens < length:
+        need = (engine.weights + engine.overhead) / GIB
+        raise ResourceError(message("an engine's KV cache cannot hold one answer",
+                                    got=f"{engine.cache_tokens:,} tokens",
+                                    expected=f"{length:,} and more, beside {need:.1f} GiB of weights and work space",
+                                    remedy="raise rollout.gpu_memory_utilization (GPU), rollout.kv_cache_gib (CPU) or "
+                                           "rollout.tensor_parallel"))
+
+
+def _gpus(config: RunConfig, hardware: Hardware, trainer: TrainerMemory, engine: EngineMemory) -> list[Budget]:
+    smallest = int(min(gpu.memory_gib for gpu in hardware.gpus) * GIB)
+    asked = int(config.rollout.gpu_memory_utilization * smallest)
+    training = "raise trainer.ranks, set trainer.gradient_checkpointing or trainer.offload_optimizer, " \
+               "or lower trainer.micro_batch_tokens"
+    sampling = "lower rollout.gpu_memory_utilization, or set trainer.offload_optimizer"
+    if config.resources.placement == "shared":
+        return [Budget(where="a GPU while it trains, its engine asleep", needed=trainer.peak + SLEEPING_ENGINE,
+                       available=smallest, remedy=training),
+                Budget(where="a GPU while it samples, beside the trainer's state", needed=trainer.resident + asked,
+                       available=smallest, remedy=sampling)]
+    return [Budget(where="a trainer's GPU", needed=trainer.peak, available=smallest, remedy=training),
+            Budget(where="an engine's GPU", needed=max(asked, engine.total), available=smallest, remedy=sampling)]
+
+
+def _host(config: RunConfig, hardware: Hardware, device: Device, trainer: TrainerMemory, engine: EngineMemory,
+          placement: Sequence[Slot]) -> Budget:
+    """Host memory of the fullest node. An engine that sleeps keeps its weights there."""
+    workers = config.rollout.tensor_parallel
+    if device == "cpu":
+        rank_bytes, engine_bytes = trainer.peak, engine.total * workers
+    else:
+        asleep = engine.weights if config.resources.placement == "shared" else 0
+        rank_bytes, engine_bytes = HOST_PROCESS + trainer.host, (HOST_PROCESS + asleep) * workers
+    of_node: Counter[int] = Counter()
+    for slot in placement:
+        of_node[slot.node] += rank_bytes if slot.kind == "rank" else engine_bytes
+    remedy = "spread the ranks over more nodes, or unset trainer.offload_optimizer"
+    if device == "cpu":
+        remedy = "lower rollout.kv_cache_gib or trainer.micro_batch_tokens, or set trainer.gradient_checkpointing"
+    return Budget(where="host memory of a node", needed=HOST_BASE + max(of_node.values()),
+                  available=int(hardware.memory_gib * GIB), remedy=remedy)
+
+
+def _shared_memory(config: RunConfig, hardware: Hardware, shape: ModelShape, engine: EngineMemory) -> Budget:
+    """Two buckets that take turns; a tensor larger than a bucket has one of its own. Writing past the end is fatal."""
+    size = engine.weights * config.rollout.tensor_parallel // shape.parameters
+    largest = max(config.sync.bucket_mib * 1024**2, shape.vocabulary * shape.hidden * size)
+    return Budget(where="/dev/shm, through which weights reach the engine", needed=2 * largest,
+                  available=int(hardware.shared_memory_gib * GIB),
+                  remedy="enlarge it (in a container: --shm-size=8g), or lower sync.bucket_mib")
+
+
+def _disk(config: RunConfig, hardware: Hardware, shape: ModelShape) -> Budget:
+    """Checkpoints kept and one being written (float32 master, two moments, bfloat16 weights), and the final model."""
+    kept = config.checkpoint.keep_last + config.checkpoint.keep_best + 1
+    return Budget(where=f"checkpoints under {config.runs}/ ({kept} at one time)",
+                  needed=kept * 14 * shape.parameters + 2 * shape.parameters,
+                  available=int(hardware.disk_free_gib * GIB),
+                  remedy="lower checkpoint.keep_last, unset checkpoint.keep_best, or set runs to another disk")

@@ -1,0 +1,142 @@
+"""The plan of a run, and how it is shown to people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from reasongym.config import RunConfig
+from reasongym.planning.budgets import Budget
+from reasongym.planning.checks import Transport
+from reasongym.planning.hardware import GIB, Hardware
+from reasongym.planning.memory import DTYPE_BYTES, Device, Dtype, EngineMemory, TrainerMemory
+from reasongym.planning.placement import Slot
+from reasongym.planning.shapes import ModelShape
+
+__all__ = ["Plan"]
+
+LABEL = 52
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What `auto` became, where everything lies, and what it needs.
+
+    shape, trainer, engine: None where the model is not known on this machine; budgets is then empty.
+    """
+
+    config: RunConfig
+    hardware: Hardware
+    device: Device
+    dtype: Dtype
+    transport: Transport
+    placement: tuple[Slot, ...]
+    shape: ModelShape | None = None
+    trainer: TrainerMemory | None = None
+    engine: EngineMemory | None = None
+    budgets: tuple[Budget, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """Several lines of text for people, as `reasongym train --dry-run` prints it."""
+        return _describe(self)
+
+
+def _describe(plan: Plan) -> str:
+    """Sections with one figure a line: model, machine, step, memory of a rank and of an engine, placement, totals."""
+    sections = [("Run", _run(plan)), ("A step, at most", _step(plan)), ("A trainer rank", _rank(plan)),
+                ("An engine worker", _engine(plan)), ("Placement", _placement(plan.placement)),
+                ("Memory and disk: needed of available", _budgets(plan))]
+    blocks = [_block(title, list(lines)) for title, lines in sections]
+    warnings = [f"warning: {text}" for text in plan.warnings]
+    return "\n".join([*(block for block in blocks if block), *warnings])
+
+
+def _block(title: str, lines: list[tuple[str, str]]) -> str:
+    return "\n".join([title, *(f"  {label:<{LABEL}} {value}" for label, value in lines), ""]) if lines else ""
+
+
+def _run(plan: Plan) -> Iterator[tuple[str, str]]:
+    config, nodes = plan.config, plan.config.resources.nodes
+    if plan.shape is None:
+        yield "model", f"{config.model.path}: not on this machine, size unknown"
+    else:
+        weights = plan.shape.parameters * DTYPE_BYTES[plan.dtype]
+        yield "model", f"{plan.shape.name}: {plan.shape.parameters:,} parameters, {_gib(weights)} in {plan.dtype}"
+    yield "task and algorithm", f"{config.task.name}, {config.algorithm.name}, {config.steps} steps"
+    yield "machine" if nodes == 1 else f"each of {nodes} machines", _machine(plan.hardware)
+    yield "device, dtype", f"{plan.device}, {plan.dtype}"
+    yield "placement of ranks and engines", config.resources.placement if plan.device == "cuda" else "on the same cores"
+    yield "weights to the engines", plan.transport
+
+
+def _machine(hardware: Hardware) -> str:
+    gpus = f"{len(hardware.gpus)} x {hardware.gpus[0].name}, " if hardware.gpus else ""
+    return f"{gpus}{hardware.cores} cores, {hardware.memory_gib:.1f} GiB memory"
+
+
+def _step(plan: Plan) -> Iterator[tuple[str, str]]:
+    rollout = plan.config.rollout
+    answers = rollout.prompts_per_step * rollout.group_size
+    prompts = rollout.prompts_per_step if plan.config.trainer.share_prompt else answers
+    sampled = answers * rollout.max_new_tokens
+    passes = plan.config.trainer.epochs
+    yield "answers", f"{answers:,} ({rollout.prompts_per_step} prompts x {rollout.group_size})"
+    yield "tokens sampled", f"{sampled:,}"
+    yield "tokens trained, prompts included", f"{(sampled + prompts * rollout.max_prompt_tokens) * passes:,}"
+    yield "optimizer steps", f"{plan.config.trainer.mini_batches * passes}"
+
+
+def _rank(plan: Plan) -> Iterator[tuple[str, str]]:
+    need, trainer = plan.trainer, plan.config.trainer
+    if need is None:
+        return
+    yield "share", f"1 of {trainer.ranks}, ZeRO stage {trainer.zero_stage}"
+    yield "parameters", _gib(need.parameters)
+    yield "gradients", _gib(need.gradients)
+    yield f"master weights and Adam moments{' (host)' if need.offloaded else ''}", _gib(need.optimizer)
+    if need.reference:
+        yield "reference policy", _gib(need.reference)
+    yield "communication buckets", _gib(need.buckets)
+    if need.gathered:
+        yield "parameters gathered for use", _gib(need.gathered)
+    kind = "recomputed" if trainer.gradient_checkpointing else "kept"
+    yield f"activations, {kind}, and a chunk of logits", f"{_gib(need.activations)} + {_gib(need.logits)}"
+    yield "process", _gib(need.overhead)
+    yield "peak", _gib(need.peak)
+
+
+def _engine(plan: Plan) -> Iterator[tuple[str, str]]:
+    need = plan.engine
+    if need is None:
+        return
+    rollout = plan.config.rollout
+    yield "share", f"1 of {rollout.tensor_parallel} of an engine (tensor parallel); engines: {rollout.engines}"
+    yield "weights", _gib(need.weights)
+    yield "KV cache", _gib(need.cache)
+    yield "KV cache of the engine, a step's need", f"{need.cache_tokens:,} tokens, {need.step_tokens:,}"
+    yield "process", _gib(need.overhead)
+    yield "total", _gib(need.total)
+
+
+def _placement(slots: Iterable[Slot]) -> Iterator[tuple[str, str]]:
+    by_node = sorted(slots, key=lambda slot: (slot.node, slot.kind == "engine", slot.index))
+    for (node, kind), group in groupby(by_node, key=lambda slot: (slot.node, slot.kind)):
+        held = list(group)
+        gpus = [number for slot in held for number in slot.gpus]
+        where = f"GPU{'s' if len(gpus) > 1 else ''} {_range(gpus)}" if gpus else "CPU"
+        yield f"node {node}, {where}", f"{kind}{'s' if len(held) > 1 else ''} {_range([slot.index for slot in held])}"
+
+
+def _range(numbers: list[int]) -> str:
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}"
+
+
+def _budgets(plan: Plan) -> Iterator[tuple[str, str]]:
+    for budget in plan.budgets:
+        yield budget.where, f"{_gib(budget.needed)} of {_gib(budget.available)} ({100 * budget.share:.0f} %)"
+
+
+def _gib(count: int) -> str:
+    return f"{count / GIB:,.2f} GiB"

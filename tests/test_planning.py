@@ -1,0 +1,199 @@
+"""Plans: memory, placement, and every refusal."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from reasongym.config import RunConfig, load_config
+from reasongym.errors import ConfigError, ResourceError
+from reasongym.planning import KNOWN_SHAPES, Gpu, Hardware, Plan, plan
+from reasongym.planning.budgets import SLEEPING_ENGINE
+from reasongym.planning.memory import engine_memory, trainer_memory
+from reasongym.planning.placement import Slot
+
+CPU = Hardware.described("cpu 2 cores 24GB")
+NODE = Hardware.described("8x H100 80GB")
+SMOL = KNOWN_SHAPES["smollm2-135m"]
+SEVEN = KNOWN_SHAPES["Qwen/Qwen2.5-7B-Instruct"]
+
+
+def _config(*overrides: str) -> RunConfig:
+    return load_config(overrides=overrides)
+
+
+def _cpu_plan(*overrides: str, hardware: Hardware = CPU) -> Plan:
+    return plan(_config("trainer.micro_batch_tokens=2048", *overrides), hardware, SMOL)
+
+
+def _gpu_plan(*overrides: str, hardware: Hardware = NODE) -> Plan:
+    return plan(_config("model.path=x", *overrides), hardware, SEVEN)
+
+
+# Memory
+
+
+@pytest.mark.parametrize(("stage", "parameters", "gradients", "optimizer"), [
+    (0, 2, 2, 12), (1, 2, 2, 3), (2, 2, 0.5, 3), (3, 0.5, 0.5, 3)])  # bytes a parameter on each of 4 ranks
+def test_a_zero_stage_partitions_what_its_paper_says(
+        stage: int, parameters: float, gradients: float, optimizer: float) -> None:
+    need = trainer_memory(_config("trainer.ranks=4", f"trainer.zero_stage={stage}"), SEVEN, "cuda", "bfloat16")
+    count = SEVEN.parameters  # 7,615,616,512, which 4 divides
+    assert need.parameters == parameters * count
+    assert need.gradients == gradients * count
+    assert need.optimizer == optimizer * count
+
+
+def test_float32_without_zero_keeps_no_second_master_copy() -> None:
+    def optimizer(stage: int) -> int:
+        return trainer_memory(_config(f"trainer.zero_stage={stage}"), SMOL, "cpu", "float32").optimizer
+    assert (optimizer(0), optimizer(3)) == (8 * SMOL.parameters, 12 * SMOL.parameters)
+
+
+def test_activations_follow_the_longest_row_when_it_exceeds_the_micro_batch() -> None:
+    def activations(*overrides: str) -> int:
+        return trainer_memory(_config(*overrides), SMOL, "cpu", "float32").activations
+    # a token and layer in float32: two norms of (4 + 2 x 4) x 576 bytes, and 4 x 4 x (576 + 1536): 47,616
+    assert activations("trainer.micro_batch_tokens=1000") == 1000 * 30 * 47_616
+    long = activations("trainer.micro_batch_tokens=1000", "rollout.max_new_tokens=1488")  # 512 + 1488 = 2000
+    assert long == 2000 * 30 * 47_616
+    # recomputed: each layer's input of 576 x 4 bytes, and one layer whole
+    recomputed = activations("trainer.micro_batch_tokens=1000", "trainer.gradient_checkpointing=true")
+    assert recomputed == 1000 * (30 * 2304 + 47_616)
+
+
+def test_a_reference_policy_takes_memory_only_with_a_coefficient() -> None:
+    def reference(coefficient: float) -> int:
+        return trainer_memory(_config(f"algorithm.kl.coefficient={coefficient}"), SMOL, "cpu", "float32").reference
+    assert (reference(0), reference(0.001)) == (0, 4 * SMOL.parameters)
+
+
+def test_key_value_heads_fewer_than_workers_are_repeated_not_split() -> None:
+    # 2 (key, value) x 28 layers x 128 wide x 2 bytes = 14,336 a head; Qwen2.5-7B has 4 of them
+    assert SEVEN.kv_bytes_per_token(bytes_per_element=2) == 4 * 14_336
+    assert SEVEN.kv_bytes_per_token(bytes_per_element=2, tensor_parallel=4) == 14_336
+    assert SEVEN.kv_bytes_per_token(bytes_per_element=2, tensor_parallel=8) == 14_336
+
+
+def test_a_step_needs_the_cache_of_what_one_engine_samples_at_one_time() -> None:
+    config = _config("rollout.engines=2", "rollout.prompts_per_step=8", "rollout.group_size=4",
+                     "rollout.max_num_seqs=10", "rollout.max_prompt_tokens=100", "rollout.max_new_tokens=50")
+    need = engine_memory(config, SMOL, "cpu", "float32", 0)
+    assert need.step_tokens == 10 * 50 + 3 * 100  # 16 answers an engine, 10 at a time, of 3 prompts
+
+
+# Plans
+
+
+def test_auto_becomes_what_the_machine_has() -> None:
+    assert (_cpu_plan().device, _cpu_plan().dtype, _cpu_plan().transport) == ("cpu", "float32", "shared_memory")
+    separate = _gpu_plan("trainer.ranks=4", "rollout.engines=4")
+    assert (separate.device, separate.dtype, separate.transport) == ("cuda", "bfloat16", "nccl")
+    shared = _gpu_plan("trainer.ranks=8", "rollout.engines=8", "resources.placement=shared",
+                       "rollout.gpu_memory_utilization=0.5")
+    assert shared.transport == "ipc"
+    old = replace(NODE, gpus=(Gpu(name="V100", memory_gib=80.0, compute_capability=(7, 0)),) * 8)
+    assert _gpu_plan("trainer.ranks=4", "trainer.gradient_checkpointing=true", hardware=old).dtype == "float32"
+
+
+def test_separate_engines_start_behind_the_ranks_and_never_straddle_nodes() -> None:
+    found = _gpu_plan("trainer.ranks=6", "rollout.engines=2", "rollout.tensor_parallel=4", "resources.nodes=2")
+    assert found.placement[5] == Slot(kind="rank", index=5, node=0, gpus=(5,))
+    # 2 GPUs are left on node 0, too few for an engine of 4
+    assert [(slot.node, slot.gpus) for slot in found.placement[6:]] == [(1, (0, 1, 2, 3)), (1, (4, 5, 6, 7))]
+
+
+def test_shared_engines_lie_over_the_ranks() -> None:
+    found = _gpu_plan("trainer.ranks=8", "rollout.engines=2", "rollout.tensor_parallel=4", "resources.placement=shared",
+                      "rollout.gpu_memory_utilization=0.5")
+    assert [slot.gpus for slot in found.placement[8:]] == [(0, 1, 2, 3), (4, 5, 6, 7)]
+
+
+def test_a_shared_gpu_holds_the_trainers_state_while_it_samples() -> None:
+    arguments = ("trainer.ranks=8", "rollout.engines=8", "resources.placement=shared")
+    with pytest.raises(ResourceError, match="while it samples"):
+        _gpu_plan(*arguments, "rollout.gpu_memory_utilization=0.85")
+    training = _gpu_plan(*arguments, "rollout.gpu_memory_utilization=0.5").budgets[0]
+    need = trainer_memory(_config(*arguments), SEVEN, "cuda", "bfloat16")
+    assert training.needed == need.peak + SLEEPING_ENGINE
+
+
+def test_offload_moves_the_optimizer_from_the_gpu_to_its_host() -> None:
+    def needed(offload: str) -> dict[str, int]:
+        made = _gpu_plan("trainer.ranks=4", f"trainer.offload_optimizer={offload}")
+        return {budget.where: budget.needed for budget in made.budgets}
+    kept, moved = needed("false"), needed("true")
+    share = 12 * SEVEN.parameters // 4
+    assert kept["a trainer's GPU"] - moved["a trainer's GPU"] == share
+    assert moved["host memory of a node"] - kept["host memory of a node"] == 4 * share
+
+
+@pytest.mark.parametrize(("overrides", "error", "text"), [
+    (("resources.device=cuda",), ResourceError, "none is seen"),
+    (("sync.transport=nccl",), ConfigError, "the run is on a CPU"),
+    (("resources.nodes=2",), ConfigError, "reaches one machine"),
+    (("rollout.max_new_tokens=8000",), ConfigError, "= 8512"),
+    (("rollout.tensor_parallel=2",), ConfigError, "9 attention heads"),
+    (("rollout.kv_cache_gib=16",), ResourceError, "host memory"),
+    (("rollout.kv_cache_gib=0.01",), ResourceError, "cannot hold one answer"),
+    (("sync.bucket_mib=8192",), ResourceError, "/dev/shm"),
+    (("checkpoint.keep_last=100",), ResourceError, "checkpoints under runs/"),
+])
+def test_what_a_cpu_cannot_do_is_refused_before_anything_starts(
+        overrides: tuple[str, ...], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        _cpu_plan(*overrides)
+
+
+@pytest.mark.parametrize(("overrides", "error", "text"), [
+    (("trainer.ranks=8", "rollout.engines=1"), ResourceError, "at least 9 GPUs"),
+    (("resources.gpus_per_node=16",), ResourceError, "too few GPUs"),
+    (("rollout.tensor_parallel=16",), ConfigError, "tensor_parallel"),
+    (("rollout.tensor_parallel=8",), ConfigError, "one of 1, 2, 4"),  # 28 heads
+    (("sync.transport=ipc", "trainer.ranks=4"), ConfigError, "different ones"),
+    (("sync.transport=nccl", "resources.placement=shared"), ConfigError, "the same one"),
+    (("trainer.ranks=1",), ResourceError, "a trainer's GPU"),  # 16 bytes x 7.6e9 = 113 GiB
+    (("trainer.ranks=4", "rollout.gpu_memory_utilization=0.2"), ResourceError, "cannot hold one answer"),
+])
+def test_what_gpus_cannot_do_is_refused_before_anything_starts(
+        overrides: tuple[str, ...], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        _gpu_plan(*overrides)
+
+
+@pytest.mark.parametrize(("overrides", "text"), [
+    (("model.dtype=bfloat16",), "20 times slower"),
+    (("rollout.engines=2", "rollout.prompts_per_step=1", "rollout.kv_cache_gib=1"), "1 of 2 engines stay idle"),
+    (("rollout.max_num_seqs=10",), "samples 10 at a time"),
+    (("rollout.kv_cache_gib=0.1",), "answers will wait"),
+    (("trainer.ranks=3", "trainer.micro_batch_tokens=64", "rollout.max_new_tokens=64"), "some ranks wait"),
+])
+def test_what_is_slow_is_warned_of(overrides: tuple[str, ...], text: str) -> None:
+    assert any(text in warning for warning in _cpu_plan(*overrides).warnings)
+    assert not any(text in warning for warning in _cpu_plan().warnings)
+
+
+def test_an_unknown_model_is_planned_as_far_as_known_and_said_to_be_unknown() -> None:
+    made = plan(_config("model.path=someone/unknown"), CPU, None)
+    assert made.placement == (Slot(kind="rank", index=0, node=0), Slot(kind="engine", index=0, node=0))
+    assert "memory is not planned" in made.warnings[-1]
+    assert "not on this machine" in made.describe()
+    assert made.budgets == ()
+
+
+def test_a_description_names_the_figures_and_keeps_one_column() -> None:
+    text = _cpu_plan().describe()
+    for expected in ("134,515,008 parameters", "shared_memory", "host memory of a node", "rank 0", "engine 0"):
+        assert expected in text
+    assert max(map(len, text.splitlines())) <= 130
+    assert "GPUs 0-3" in _gpu_plan("trainer.ranks=4", "rollout.engines=4").describe()
+
+
+def test_planning_loads_no_torch() -> None:
+    code = ("import sys, reasongym.planning, reasongym.cli.doctor\n"
+            "print([m for m in ('torch', 'vllm', 'deepspeed', 'ray', 'transformers') if m in sys.modules])")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
