@@ -66,7 +66,8 @@ def command(name: str, source: str, target: str, workers: int, timeout_s: float,
     cases = _read(source)
     part = RewardPart(name=PART, verifier=name, weight=1.0)
     verdicts: list[Verdict] = []
-    with (ScoringPool([part], workers=workers, timeout_s=timeout_s, memory_mib=memory_mib) as pool,
+    num_workers = min(workers, max(len(cases), 1))
+    with (ScoringPool([part], workers=num_workers, timeout_s=timeout_s, memory_mib=memory_mib) as pool,
           _writing(target) as out, _progress(cases, target) as shown):
         for case, verdict in zip(shown, _in_order(pool, cases), strict=True):
             out.write(_line(case, verdict))
