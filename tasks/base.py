@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import TypedDict, TypeVar
 
-__all__ = ["Example", "Message", "RewardPart", "Task", "TaskOptions", "row_random"]
+__all__ = ["Example", "Message", "RewardPart", "Task", "TaskOptions", "content_split", "describes", "row_random"]
 
 
 class Message(TypedDict):
@@ -54,7 +54,7 @@ class TaskOptions:
     """What a caller chooses about any task.
 
     data: a file or folder of rows instead of the default source. training: True where a substitute for a missing
-    data set is allowed (never for evaluation). settings: the task's own options (levels and so on), checked by the task.
+    data set is allowed (never for evaluation). settings: the task's own options (levels and so on), which it checks.
     """
 
     data: str | None = None
@@ -83,6 +83,11 @@ class Task(ABC):
     def example(self, split: str, index: int, *, seed: int = 0) -> Example:
         """The row at `index` (0-based). Finite tasks ignore `seed`. Raises DataError outside the split."""
 
+    @classmethod
+    def rows_from(cls, options: TaskOptions) -> str:
+        """One line on where rows would come from, found out without fetching any."""
+        return "generator, endless"
+
     def provenance(self) -> Mapping[str, str]:
         """Where the rows come from, for the run's record: `source`, `fingerprint`; `substitute_for` when the rows
         stand in for a data set that was not found."""
@@ -96,3 +101,25 @@ def row_random(task: str, split: str, seed: int, index: int, salt: str = "") -> 
     """
     key = f"{task}\x1f{split}\x1f{seed}\x1f{index}\x1f{salt}".encode()
     return random.Random(int.from_bytes(hashlib.sha256(key).digest(), "big"))
+
+
+def content_split(task: str, content: str) -> str:
+    """The split a generated problem belongs to, whatever seed or index drew it: "test" for 1 in 8, else "train".
+
+    A generator draws until a problem falls into the split it is asked for, so no problem is ever in both.
+    """
+    digest = hashlib.sha256(f"{task}\x1fsplit\x1f{content}".encode()).digest()
+    return "test" if digest[0] % 8 == 0 else "train"
+
+
+Made = TypeVar("Made", bound=Callable[..., object])
+
+
+def describes(task: type[Task]) -> Callable[[Made], Made]:
+    """Mark a factory as making tasks of that class, so that it can be listed without making one."""
+
+    def mark(factory: Made) -> Made:
+        factory.describes = task  # type: ignore[attr-defined]
+        return factory
+
+    return mark

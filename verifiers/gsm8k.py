@@ -50,7 +50,8 @@ _LEAD_IN = re.compile(
     r"only|just|so|equals?|equal to|to|minus|negative|us|usd|rs)(?![a-z])\.?|[a-z]\w{0,20} ?=)*+", re.IGNORECASE)
 _REMARK = re.compile(
     r"[.!?](?=\s|$)| ?[(\[;—]| - (?![0-9])|,? (?:because|since|as|which|where|when|while|if|so|but not|not|instead|"
-    r"rather|after|before|in|on|at|for|of|out of|from|with|than|per|each|every|by|during|over|within|to(?! [$€£]?[0-9]))\b",
+    r"rather|after|before|in|on|at|for|of|out of|from|with|than|per|each|every|by|during|over|within|"
+    r"to(?! [$€£]?[0-9]))\b",
     re.IGNORECASE)
 _JOINS_ANSWERS = re.compile(r"[\s,;.&$|]*(?:and|or)?[\s,;.&$|]*", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")

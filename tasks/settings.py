@@ -1,0 +1,35 @@
+"""Checks of `TaskOptions.settings`: every mistake is a ConfigError that names the setting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from reasongym.errors import ConfigError, message, nearest
+
+__all__ = ["check_names", "integer_range"]
+
+
+def check_names(task: str, settings: Mapping[str, object], known: Iterable[str]) -> None:
+    """Raises ConfigError for a setting the task does not have, naming the nearest it has."""
+    names = sorted(known)
+    for name in settings:
+        if name not in names:
+            raise ConfigError(message(f"task {task} has no setting {name!r}.{nearest(name, names)}", got=name,
+                                      expected=f"one of {', '.join(names)}" if names else "no settings at all",
+                                      remedy="correct or remove it (task.settings in a recipe)"))
+
+
+def integer_range(task: str, name: str, value: object, *, low: int, high: int) -> tuple[int, int]:
+    """A setting that is an integer or `[first, last]`, both within `[low, high]`. Raises ConfigError otherwise."""
+    ends = [value, value] if _is_integer(value) else value
+    if isinstance(ends, list | tuple) and len(ends) == 2:
+        first, last = ends
+        if _is_integer(first) and _is_integer(last) and low <= first <= last <= high:
+            return int(first), int(last)
+    raise ConfigError(message(f"task {task}: setting {name!r} is not a range it can use", got=repr(value),
+                              expected=f"an integer, or [first, last], from {low} to {high}",
+                              remedy=f"for example {name}: [{low}, {min(high, low + 2)}]"))
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
