@@ -58,7 +58,7 @@ def pass_at_k(num_samples: int, num_correct: int, k: int) -> float:
         1 - C(n - c, k) / C(n, k)  =  1 - prod_{i = n - c + 1}^{n} (1 - k / i)
 
     The unbiased estimator of Chen et al. 2021, arXiv 2107.03374, equation 1; the product needs no large numbers.
-    Exactly 1 where n - c < k. For one prompt: average over prompts. Raises DataError unless 0 <= c <= n and 1 <= k <= n.
+    Exactly 1 where n - c < k. For one prompt: average over prompts. Raises DataError unless 0 <= c <= n, 1 <= k <= n.
     """
     _check_k(num_samples, k, "pass@k")
     if not 0 <= num_correct <= num_samples:
