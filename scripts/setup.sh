@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly venv=.venv stamp=.venv/.setup-stamp unfinished=.venv/.setup-unfinished log=.cache/setup.log
 readonly needed_mib=6000
 readonly torch_cpu_index=https://download.pytorch.org/whl/cpu
-readonly num_steps=6
+readonly num_steps=7
 step=0
 child=
 
@@ -45,6 +45,7 @@ install_all() { # device, key
     run "installing build tools" pip_build_tools
     "install_$1"
     run "installing reasongym itself" pip --no-deps --no-build-isolation --editable .
+    run "compiling to bytecode on all cores" compile_bytecode
     run "checking what was installed" "check_$1"
     rm -f "$unfinished"
     echo "$2" >"$stamp.new"
@@ -90,6 +91,11 @@ check_gpu() {
     "$venv/bin/python" -c 'import torch; assert torch.cuda.is_available(), f"torch {torch.__version__} sees no CUDA device"'
 }
 
+compile_bytecode() {
+    # pip does it on one core. Some packages ship files that are no Python 3 (templates, tests): nothing imports them.
+    "$venv/bin/python" -m compileall -qq -j 0 "$venv/lib/python3.11/site-packages" || true
+}
+
 make_venv() { # python
     mkdir -p "$venv"
     touch "$unfinished"
@@ -98,7 +104,7 @@ make_venv() { # python
 
 pip() {
     PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_USER=0 PIP_ROOT_USER_ACTION=ignore PIP_PROGRESS_BAR=off \
-        "$venv/bin/python" -m pip install "$@"
+        "$venv/bin/python" -m pip install --no-compile "$@"
 }
 
 pinned() { # names: their lines in the lock
