@@ -108,8 +108,7 @@ def _validate(tree: dict[str, Any], recipe: str | None) -> RunConfig:
         lines = [_explain(dict(problem)) for problem in error.errors()]
         raise ConfigError(message("the configuration is not valid", got="\n            ".join(lines),
                                   expected="keys and values as in reasongym/config/schema.py",
-                                  remedy=f"correct {f'recipe {recipe}, or ' if recipe else ''}what --set or an option put "
-                                         "there")) from error
+                                  remedy=f"correct {recipe or 'the command line'} or its --set")) from error
 
 
 def _explain(problem: dict[str, Any]) -> str:
