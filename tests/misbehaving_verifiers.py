@@ -1,0 +1,106 @@
+"""Verifiers of every kind, good and bad, for the tests of the scoring pool, which run them in its workers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from reasongym.verifiers import Verdict, verifier
+
+_opened: list[Any] = []
+
+
+def even(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    return int(response) % 2 == 0
+
+
+def same(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    return response == reference
+
+
+def told(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    return Verdict.wrong(extracted=repr((response, reference, dict(example))), reason=str(os.getpid()))
+
+
+def hang(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    while response == "hang":
+        pass
+    return True
+
+
+def hang_in_c(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    return bool(re.match(r"(a+)+$", "a" * 64 + "!"))
+
+
+def deaf(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
+    Path(reference).write_text(str(child.pid))
+    time.sleep(600)
+
+
+def returns(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    return eval(response)
+
+
+def raises(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    raise {"value": ValueError("no such thing"), "exit": SystemExit(0), "interrupt": KeyboardInterrupt()}[response]
+
+
+def dies(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    os._exit(3)
+
+
+def aborts(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    os.abort()
+
+
+def hoards(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    return len(bytearray(int(response))) > 0
+
+
+def prints(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    for stream in (sys.stdout, sys.stderr):
+        print('{"verdict": {"score": 1.0}}', file=stream)
+    os.write(1, b"\0" * 64)
+    return False
+
+
+def closes(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    os.closerange(3, 256)
+    _opened.append(Path(reference).open("w"))  # noqa: SIM115  it stays open, as a leaked file does
+    return True
+
+
+def forks(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    if os.fork() == 0:
+        return True
+    os.wait()
+    return False
+
+
+async def waits(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    await asyncio.sleep(0)
+    return Verdict.correct(extracted=response)
+
+
+def spoils(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    reference.clear()
+    example.clear()
+    return True
+
+
+def needs(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    return len(reference) == 1 and len(example) == 1
+
+
+@verifier("decorated_rule")
+def decorated(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    return True

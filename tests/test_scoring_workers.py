@@ -1,0 +1,205 @@
+"""The scoring pool's workers: whatever a verifier does, its answer gets a verdict and no process stays behind."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scoring_pools import RULES, PoolOf, check, is_alive, open_pool, row, wait_until
+
+from reasongym.errors import ScoringError, UnknownNameError
+from reasongym.scoring import ScoringPool
+from reasongym.tasks import RewardPart
+from reasongym.verifiers import Status
+
+
+@pytest.fixture
+def pool_of() -> Iterator[PoolOf]:
+    with contextlib.ExitStack() as stack:
+        yield lambda *names, **settings: stack.enter_context(open_pool(*names, **settings))
+
+
+@pytest.fixture(scope="module")
+def steady() -> Iterator[PoolOf]:
+    """One pool a verifier for all tests that neither break it nor count on its being new: starting takes longest."""
+    with contextlib.ExitStack() as stack:
+        yield functools.cache(lambda name: stack.enter_context(open_pool(name)))
+
+
+def test_one_part_cannot_spoil_the_reference_of_the_next(pool_of: PoolOf) -> None:
+    verdicts = pool_of("spoils", "needs").submit("", row([1], field=1)).result(60)
+    assert verdicts["needs"].status is Status.CORRECT
+
+
+@pytest.mark.parametrize("name", ["hang", "hang_in_c"])
+def test_an_endless_verifier_is_killed_reaped_and_replaced(pool_of: PoolOf, name: str) -> None:
+    pool = pool_of(name, timeout_s=0.3)
+    (old,) = pool.pids
+    verdict = check(pool, "hang")
+    assert (verdict.status, verdict.score) == (Status.TIMEOUT, 0.0)
+    assert verdict.seconds >= 0.3
+    assert not is_alive(old)
+    wait_until(lambda: pool.num_replaced == 1 and len(pool.pids) == 1)
+    if name == "hang":
+        assert check(pool, "stop").status is Status.CORRECT
+        assert pool.counts[Status.TIMEOUT] == pool.counts[Status.CORRECT] == 1
+
+
+def test_a_timeout_takes_the_verifiers_own_children_with_it(pool_of: PoolOf, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    assert check(pool_of("deaf", timeout_s=1.0), "", row(str(note))).status is Status.TIMEOUT
+    child = int(note.read_text())
+    # killed with the group; its reaping is left to the process that adopts orphans
+    wait_until(lambda: not is_alive(child) or ") Z " in Path(f"/proc/{child}/stat").read_text())
+
+
+def test_parts_before_the_endless_one_keep_their_verdict(pool_of: PoolOf) -> None:
+    pool = pool_of("same", "hang", "needs", timeout_s=0.3)
+    verdicts = pool.submit("hang", row("hang")).result(60)
+    assert [verdict.status for verdict in verdicts.values()] == [Status.CORRECT, Status.TIMEOUT, Status.TIMEOUT]
+    assert "not run after part 'hang'" in verdicts["needs"].reason
+    assert pool.counts[Status.TIMEOUT] == 1
+
+
+@pytest.mark.parametrize(("response", "text"), [("value", "ValueError: no such thing (misbehaving_verifiers.py:"),
+                                                ("exit", "SystemExit"), ("interrupt", "KeyboardInterrupt")])
+def test_a_raising_verifier_is_an_error_never_a_score(steady: PoolOf, response: str, text: str) -> None:
+    verdict = check(steady("raises"), response)
+    assert verdict.status is Status.ERROR
+    assert verdict.reason.startswith(text)
+    assert steady("raises").num_replaced == 0, "an exception is no reason to start a new process"
+
+
+@pytest.mark.parametrize(("name", "text"), [("dies", "exited with status 3"), ("aborts", "SIGABRT")])
+def test_a_crash_is_an_error_and_the_next_answer_finds_a_worker(pool_of: PoolOf, name: str,
+                                                                text: str) -> None:
+    pool = pool_of("same", name)
+    for _ in range(2):
+        verdicts = pool.submit("a", row("a")).result(60)
+        assert verdicts["same"].status is Status.CORRECT
+        assert verdicts[name].status is Status.ERROR
+        assert text in verdicts[name].reason
+
+
+def test_memory_is_bounded_above_what_the_verifier_holds(pool_of: PoolOf) -> None:
+    pool = pool_of("hoards", memory_mib=64)
+    (old,) = pool.pids
+    verdict = check(pool, str(128 * 2**20))
+    assert verdict.status is Status.ERROR
+    assert "MemoryError" in verdict.reason
+    assert check(pool, str(16 * 2**20)).status is Status.CORRECT
+    assert pool.pids != (old,), "a worker that ran out of memory is replaced: its caches may be what filled it"
+
+
+def test_printing_reaches_neither_verdicts_nor_standard_output(pool_of: PoolOf,
+                                                               capfd: pytest.CaptureFixture[str]) -> None:
+    pool = pool_of("prints")
+    assert check(pool, "a").status is Status.WRONG
+    assert check(pool, "b").status is Status.WRONG
+    assert capfd.readouterr().out == ""
+
+
+def test_closing_the_channel_is_an_error_and_writes_into_no_file(pool_of: PoolOf, tmp_path: Path) -> None:
+    target = tmp_path / "opened"
+    verdict = check(pool_of("closes"), "a", row(str(target)))
+    assert verdict.status is Status.ERROR
+    assert "file descriptors" in verdict.reason
+    assert target.read_bytes() == b"", "the verdict went into a file that took the channel's number"
+
+
+def test_a_fork_that_returns_from_the_verifier_does_not_answer_too(steady: PoolOf) -> None:
+    pool = steady("forks")
+    assert [check(pool, str(i)).score for i in range(3)] == [0.0, 0.0, 0.0]
+
+
+def test_async_verifiers_are_awaited(steady: PoolOf) -> None:
+    pool = steady("waits")
+    assert [check(pool, text).extracted for text in ("a", "b")] == ["a", "b"]
+
+
+def test_close_leaves_no_process_behind(pool_of: PoolOf) -> None:
+    with pool_of("hang", workers=2) as pool:
+        pids = pool.pids
+        pool.submit("hang", row())
+        assert len(pids) == 2
+        assert all(map(is_alive, pids))
+    assert not any(map(is_alive, pids))
+    pool.close()  # again: nothing happens
+
+
+def test_workers_die_with_a_parent_that_is_killed() -> None:
+    program = ("import sys\nfrom reasongym.scoring import ScoringPool\n"
+               "from reasongym.tasks import Example, RewardPart\n"
+               f"pool = ScoringPool([RewardPart(name='a', verifier='{RULES}:hang', weight=1.0)], workers=1, "
+               "timeout_s=600, memory_mib=64)\n"
+               "pool.submit('hang', Example(task='t', split='s', index=0, messages=(), reference=None))\n"
+               "print(pool.pids[0], flush=True); sys.stdin.read()")
+    parent = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        assert is_alive(pid)
+        parent.kill()
+    wait_until(lambda: not is_alive(pid) or ") Z " in Path(f"/proc/{pid}/stat").read_text())
+
+
+def test_unknown_verifiers_are_named_before_any_process_starts() -> None:
+    for spec, text in (("gsm9k", "gsm8k"), (f"{RULES}:evn", "even"), ("nowhere.py:even", "no file")):
+        with pytest.raises(UnknownNameError, match=text):
+            ScoringPool([RewardPart(name="a", verifier=spec, weight=1.0)], workers=1, timeout_s=1, memory_mib=64)
+
+
+def test_a_verifier_that_loads_only_in_the_parent_fails_at_construction(tmp_path: Path) -> None:
+    before = threading.active_count()
+    file = tmp_path / "picky.py"
+    file.write_text(f"import os\nassert os.getpid() == {os.getpid()}, 'only here'\ndef a(response, reference): pass\n")
+    with pytest.raises(ScoringError, match="only here"):
+        ScoringPool([RewardPart(name="a", verifier=f"{file}:a", weight=1.0)], workers=2, timeout_s=1, memory_mib=64)
+    assert threading.active_count() == before
+
+
+def test_a_verifier_registered_by_a_users_file_reaches_the_workers(pool_of: PoolOf) -> None:
+    pool_of("even").close()  # loads the file here, as a task in it would
+    part = RewardPart(name="a", verifier="decorated_rule", weight=1.0)
+    with ScoringPool([part], workers=1, timeout_s=30, memory_mib=64) as pool:
+        assert check(pool, "a").status is Status.CORRECT
+
+
+SCRIPT = '''
+from reasongym.scoring import ScoringPool
+from reasongym.tasks import Example, RewardPart
+from reasongym.verifiers import verifier
+
+@verifier("script_rule")
+def rule(response, reference, *, example):
+    return True
+
+GUARD
+    part = RewardPart(name="a", verifier="script_rule", weight=1.0)
+    with ScoringPool([part], workers=1, timeout_s=30, memory_mib=64) as pool:
+        row = Example(task="t", split="s", index=0, messages=(), reference=None)
+        print(pool.submit("", row).result()["a"].score)
+'''
+
+
+@pytest.mark.parametrize(("guard", "output", "error"), [('if __name__ == "__main__":', "1.0\n", ""),
+                                                        ("if True:", "", "a pool of its own")])
+def test_a_scripts_own_verifier_works_and_starts_no_pools_in_pools(tmp_path: Path, guard: str, output: str,
+                                                                   error: str) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT.replace("GUARD", guard))
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == output, done.stderr
+    assert error in done.stderr
+
+
+def test_workers_load_neither_torch_nor_ray(steady: PoolOf) -> None:
+    heavy = "[m for m in ('torch', 'ray', 'vllm', 'deepspeed', 'numpy') if m in sys.modules]"
+    assert check(steady("returns"), f"Verdict.wrong(extracted=str({heavy}))").extracted == "[]"
