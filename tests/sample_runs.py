@@ -15,15 +15,17 @@ CONFIG = ("name: sample\nsteps: 40\ntask:\n  name: arithmetic\nmodel:\n  path: s
           "rollout:\n  group_size: 8\n  max_new_tokens: 64\ntrainer:\n  learning_rate: 3.0e-05\n")
 
 
-def rollout(reward: float | None = 1.0, *, status: Status = Status.CORRECT, text: str = "It is 7.", num_tokens: int = 4,
-            cut: bool = False, index: int = 0, seed: int = 0, prompt: str = "What is 3 + 4?") -> Rollout:
+def rollout(reward: float | None = 1.0, *, status: Status = Status.CORRECT, text: str = "It is 7.",
+            num_tokens: int = 4, cut: bool = False, index: int = 0, seed: int = 0,
+            prompt: str = "What is 3 + 4?") -> Rollout:
     """A rollout with the parts `answer` and `format`."""
     example = Example(task="arithmetic", split="train", index=index, messages=({"role": "user", "content": prompt},),
                       reference={"value": 7})
-    completion = Completion(token_ids=tuple(range(num_tokens)), logprobs=(-0.5,) * num_tokens, mask=(True,) * num_tokens,
-                            versions=(2,) * num_tokens, text=text, seed=seed, seconds=0.25,
-                            finish_reason=FinishReason.LENGTH if cut else FinishReason.STOP)
-    answer = Verdict(score=1.0 if status is Status.CORRECT else 0.0, status=status, extracted="7", reason="compared as numbers")
+    completion = Completion(
+        token_ids=tuple(range(num_tokens)), logprobs=(-0.5,) * num_tokens, mask=(True,) * num_tokens,
+        versions=(2,) * num_tokens, text=text, seed=seed, seconds=0.25,
+        finish_reason=FinishReason.LENGTH if cut else FinishReason.STOP)
+    answer = Verdict(score=float(status is Status.CORRECT), status=status, extracted="7", reason="as numbers")
     return Rollout(prompt=Prompt(example=example, token_ids=(5, 6), text=prompt), completion=completion, reward=reward,
                    verdicts={"answer": answer, "format": Verdict.correct()})
 
@@ -37,8 +39,8 @@ def sample_run(path: Path, *, steps: int = 40, substitute: str = "") -> RunFolde
     folder = RunFolder(path)
     folder.write_config(CONFIG)
     dataset = {"source": "generator"} | ({"substitute_for": substitute} if substitute else {})
-    folder.write_environment({"commit": "0" * 40, "hardware": {"cpu": "a CPU", "cores": 2, "gpus": []}, "dataset": dataset,
-                              "versions": {"python": "3.11.7", "torch": "2.13.0"}})
+    folder.write_environment({"commit": "0" * 40, "hardware": {"cpu": "a CPU", "cores": 2, "gpus": []},
+                              "dataset": dataset, "versions": {"python": "3.11.7", "torch": "2.13.0"}})
     log, draw = MetricsLog(folder, tensorboard=False), random.Random(0)
     for step in range(steps + 1):
         level = step / (step + 12)
@@ -73,9 +75,9 @@ def training_row(level: float, draw: random.Random) -> dict[str, float]:
 def _groups(level: float, draw: random.Random) -> list[Group]:
     def one(index: int, seed: int) -> Rollout:
         right = draw.random() < level
-        text = f"3 + 4: I add the two numbers and get {'7' if right else draw.randrange(20)}.\nThe answer is {7 if right else '?'}"
-        return rollout(float(right), status=Status.CORRECT if right else Status.WRONG, index=index, seed=seed, text=text,
-                       num_tokens=draw.randrange(10, 64))
+        value = 7 if right else draw.randrange(8, 20)
+        return rollout(float(right), status=Status.CORRECT if right else Status.WRONG, index=index, seed=seed,
+                       text=f"3 + 4: I add the two numbers.\nThe answer is {value}", num_tokens=draw.randrange(10, 64))
 
     hostile = rollout(0.0, status=Status.UNPARSABLE, text=HOSTILE, num_tokens=64, cut=True, index=9, prompt=HOSTILE)
     return [*(group(*(one(index, seed) for seed in range(8))) for index in range(4)), group(hostile)]

@@ -42,7 +42,7 @@ METRICS: dict[str, MetricInfo] = {
     ),
     "rollout/truncated_share": MetricInfo(
         "Share of completions cut off at the token limit.",
-        "completions with finish_reason `length` / completions",
+        "completions with finish_reason length / completions",
         "High: answers do not fit; raise rollout.max_new_tokens.",
     ),
     "rollout/tokens_per_second": MetricInfo(
@@ -63,7 +63,7 @@ METRICS: dict[str, MetricInfo] = {
     "status/<status>": MetricInfo(
         "Share of rollouts with one verdict of the task's main part.",
         "rollouts of that status / all rollouts",
-        "High `unparsable`: the format is not learned; `timeout` or `error`: the verifier is the trouble.",
+        "High unparsable: the format is not learned; timeout or error: the verifier is the trouble.",
     ),
     "train/loss": MetricInfo(
         "Loss of the step.",
@@ -112,8 +112,8 @@ METRICS: dict[str, MetricInfo] = {
         "Above 10: some tokens are nearly impossible for the engine.",
     ),
     "mismatch/masked_share": MetricInfo(
-        "Share of trainable tokens the correction cut or masked.",
-        "tokens outside the bounds of algorithm.correction / M",
+        "Share of trainable tokens the correction rejected.",
+        "tokens that icepop or sequence_mask leaves out / M",
         "Above about 0.01: as for mismatch/kl.",
     ),
     "sync/seconds": MetricInfo(

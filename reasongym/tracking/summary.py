@@ -19,7 +19,7 @@ def summary_rows(metrics: Rows) -> dict[str, str]:
     evaluated = [row for row in metrics if row.get("eval/reward/mean") is not None]
     prefix, rows = ("eval/reward/", evaluated) if evaluated else ("reward/", metrics)
     label = "held-out" if evaluated else "training"
-    shown = {f"{label} {name.removeprefix(prefix)}": _change(rows, name) for name in _names(rows, prefix)}
+    shown = {f"{label} {_label(name, prefix)}": _change(rows, name) for name in _names(rows, prefix)}
     if evaluated:
         best = max(evaluated, key=lambda row: row["eval/reward/mean"])
         shown["best step"] = f"{best['step']} (held-out reward {best['eval/reward/mean']:.3f})"
@@ -41,6 +41,11 @@ def next_commands(folder: Path, task: str) -> list[str]:
         f"  model = AutoModelForCausalLM.from_pretrained({str(final)!r})",
         f"  tokenizer = AutoTokenizer.from_pretrained({str(final)!r})",
     ]
+
+
+def _label(name: str, prefix: str) -> str:
+    part = name.removeprefix(prefix)
+    return "reward" if part == "mean" else part
 
 
 def _names(rows: Rows, prefix: str) -> list[str]:

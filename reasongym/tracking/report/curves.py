@@ -40,7 +40,7 @@ FIGURES = (
     Figure("Clipped tokens", (("train/clip_share", "clipped"),), percent),
     Figure("Engine against trainer", (("mismatch/kl", "KL"),)),
     Figure("Largest importance weight", (("mismatch/max_ratio", "ratio"),), from_zero=False),
-    Figure("Effective sample", (("mismatch/ess", "share"),), percent, from_zero=False),
+    Figure("Effective sample", (("mismatch/ess", "share"),), percent),
     Figure("Throughput (tokens a second)", (("rollout/tokens_per_second", "sampling"),
                                             ("train/tokens_per_second", "training"))),
     Figure("Time of a step (seconds)", (("step/seconds", "all"), ("rollout/seconds", "sampling"),

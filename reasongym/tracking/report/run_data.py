@@ -1,28 +1,20 @@
-"""A run's folder, read for its report: whatever is missing is empty, so that a run still going on has a report too."""
+"""A run's folder, read for its report: what is missing is empty, so that a run still going on has a report too."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
 from reasongym.errors import DataError, message
+from reasongym.evaluation import Interval, wilson_interval
 from reasongym.tracking.metrics import read_metrics
 
-__all__ = ["Interval", "RunData", "load_run", "wilson"]
-
-Z_95 = 1.959963984540054
-"""Two-sided 95% quantile of the standard normal distribution."""
-
-
-class Interval(NamedTuple):
-    low: float
-    high: float
+__all__ = ["RunData", "load_run"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +43,7 @@ class RunData:
     def intervals(self, part: str) -> dict[int, Interval]:
         """Step -> 95% interval of a part's held-out score, where the number of prompts is known."""
         name = f"eval/reward/{part}"
-        return {row["step"]: wilson(row[name], round(row["eval/prompts"])) for row in self.metrics
+        return {row["step"]: _interval(row[name], round(row["eval/prompts"])) for row in self.metrics
                 if row.get(name) is not None and row.get("eval/prompts")}
 
     def setting(self, section: str, key: str) -> str:
@@ -72,16 +64,13 @@ def load_run(path: Path) -> RunData:
                    environment=_mapping(environment, json.loads, ValueError))
 
 
-def wilson(mean: float, count: int) -> Interval:
-    """Wilson's 95% interval of a share (Wilson 1927, doi:10.1080/01621459.1927.10502953).
+def _interval(mean: float, num_prompts: int) -> Interval:
+    """Wilson's 95% interval of a mean of scores in [0, 1], one a prompt.
 
-    mean: of `count` independent scores in [0, 1]. For scores between 0 and 1 it errs on the wide
-    side: no variable in [0, 1] varies more than the 0-or-1 variable of the same mean.
+    Exact for scores of 0 or 1. For those between, and for several samples a prompt, it errs on the wide side: nothing
+    in [0, 1] varies more than the 0-or-1 variable of the same mean.
     """
-    share, square = min(1.0, max(0.0, mean)), Z_95 * Z_95
-    centre = (share + square / (2 * count)) / (1 + square / count)
-    half = Z_95 / (1 + square / count) * math.sqrt(share * (1 - share) / count + square / (4 * count * count))
-    return Interval(max(0.0, centre - half), min(1.0, centre + half))
+    return wilson_interval(round(min(1.0, max(0.0, mean)) * num_prompts), num_prompts)
 
 
 def _merged(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -8,8 +8,8 @@ from html import escape
 from itertools import pairwise
 from statistics import fmean
 
+from reasongym.evaluation import Interval
 from reasongym.tracking.report.axis import Axis, number, step_ticks
-from reasongym.tracking.report.run_data import Interval
 
 __all__ = ["CHART_STYLE", "Series", "chart"]
 
@@ -33,6 +33,7 @@ CHART_STYLE = """
 """ + "".join(f".chart .line{i}{{stroke:var(--c{i})}}.chart .fill{i}{{fill:var(--c{i})}}\n" for i in range(6))
 
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 34, 38
+LEGEND_ROW = 18
 MAX_POINTS = 240
 """More steps than this are averaged into that many: a chart has no more columns to show them in."""
 SMOOTH_FROM = 30
@@ -89,7 +90,7 @@ def chart(title: str, series: Sequence[Series], *, width: int = 440, height: int
     drawn = [s for s in series if s.points]
     if not drawn:
         return ""
-    top = TOP + (26 if heading else 0)
+    top = TOP + (26 if heading else 0) + LEGEND_ROW * (len(_legend_rows(drawn, width, show)) - 1)
     values = [value for s in drawn for _, value in s.points]
     bounds = [bound for s in drawn for interval in s.intervals.values() for bound in interval]
     plot = Plot(width=width, height=height, top=top, steps=sorted({step for s in drawn for step, _ in s.points}),
@@ -127,16 +128,36 @@ def _frame(plot: Plot) -> str:
     return "".join(lines)
 
 
-def _legend(series: Sequence[Series], plot: Plot) -> str:
-    """Each curve's colour and name, with its last value."""
-    parts, at = [], float(LEFT)
-    for s in series:
-        value = plot.show(s.points[-1][1])
-        parts.append(f'<circle class="fill{s.colour}" cx="{at + 4:.0f}" cy="{plot.top - 18}" r="4"/>'
-                     f'<text x="{at + 13:.0f}" y="{plot.top - 14}">{escape(s.label)} '
-                     f'<tspan class="name">{escape(value)}</tspan></text>')
-        at += 13 + CHARACTER_WIDTH * (len(s.label) + len(value) + 1) + 12
+def _legend(drawn: Sequence[Series], plot: Plot) -> str:
+    """Each curve's colour and name, with its last value, in as many rows as they take."""
+    rows = _legend_rows(drawn, plot.width, plot.show)
+    parts = []
+    for up, row in enumerate(reversed(rows)):
+        at, y = float(LEFT), plot.top - 14 - LEGEND_ROW * up
+        for s, value in row:
+            parts.append(f'<circle class="fill{s.colour}" cx="{at + 4:.0f}" cy="{y - 4}" r="4"/>'
+                         f'<text x="{at + 13:.0f}" y="{y}">{escape(s.label)} '
+                         f'<tspan class="name">{escape(value)}</tspan></text>')
+            at += _legend_width(s.label, value)
     return "".join(parts)
+
+
+def _legend_rows(drawn: Sequence[Series], width: int, show: Callable[[float], str]) -> list[list[tuple[Series, str]]]:
+    """(series, its last value) of each row."""
+    rows: list[list[tuple[Series, str]]] = [[]]
+    room = width - LEFT
+    for s in drawn:
+        value = show(s.points[-1][1])
+        room -= _legend_width(s.label, value)
+        if room < 0 and rows[-1]:
+            rows.append([])
+            room = width - LEFT - _legend_width(s.label, value)
+        rows[-1].append((s, value))
+    return rows
+
+
+def _legend_width(label: str, value: str) -> int:
+    return round(25 + CHARACTER_WIDTH * (len(label) + len(value) + 1))
 
 
 def _curve(series: Series, plot: Plot) -> str:
