@@ -34,6 +34,7 @@ lint:
 types:
 	$(SETUP)
 	$(BIN)/mypy
+	$(BIN)/mypy scripts
 
 rules:
 	$(SETUP)

@@ -231,7 +231,9 @@ num_installed() {
 }
 
 stop_child() {
-    [ -z "$child" ] || kill -TERM -- "-$child" 2>/dev/null || true
+    [ -n "$child" ] || return 0
+    kill -TERM -- "-$child" 2>/dev/null || true
+    wait "$child" 2>/dev/null || true
 }
 
 show_failure() { # what

@@ -62,8 +62,9 @@ def test_the_wheel_alone_verifies_an_answer_without_torch(dist: Path, tmp_path: 
     cases = [{"id": "a", "response": "So 6 * 7 = 42.\n#### 42", "reference": "42"},
              {"id": "b", "response": "#### 425", "reference": "42"}]
     (tmp_path / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
-    verify = [str(tmp_path / "venv/bin/reasongym"), "verify", "--verifier", "gsm8k"]
-    done = subprocess.run([*verify, "--input", "cases.jsonl", "--output", "-"], cwd=tmp_path, capture_output=True, text=True)
+    verify = [str(tmp_path / "venv/bin/reasongym"), "verify", "--verifier", "gsm8k",
+              "--input", "cases.jsonl", "--output", "-"]
+    done = subprocess.run(verify, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     verdicts = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(verdict["id"], verdict["score"], verdict["status"]) for verdict in verdicts] == \
