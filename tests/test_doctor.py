@@ -142,6 +142,7 @@ def test_data_is_found_only_where_there_are_rows(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("REASONGYM_DATA", str(tmp_path))
     assert _check("data").state == "warn"
     (tmp_path / "gsm8k").mkdir()
+    assert _check("data").state == "warn"
     (tmp_path / "gsm8k" / "train.jsonl").touch()
     assert _check("data").state == "ok"
 

@@ -77,6 +77,7 @@ def test_hardware_by_hand_is_read_or_refused() -> None:
     node = Hardware.described("8x H100 80GB")
     assert len(node.gpus) == 8
     assert node.gpus[0] == Gpu(name="H100", memory_gib=80.0)
+    assert node.memory_gib == 3 * 8 * 80
     with pytest.raises(ConfigError, match="8x H100 80GB"):
         Hardware.described("lots of GPUs")
 

@@ -37,7 +37,7 @@ def _gpu_plan(*overrides: str, hardware: Hardware = NODE) -> Plan:
 
 
 @pytest.mark.parametrize(("stage", "parameters", "gradients", "optimizer"), [
-    (0, 2, 2, 12), (1, 2, 2, 3), (2, 2, 0.5, 3), (3, 0.5, 0.5, 3)])  # bytes a parameter on each of 4 ranks
+    (0, 2, 4, 12), (1, 2, 4, 3), (2, 2, 1, 3), (3, 0.5, 1, 3)])  # bytes a parameter on each of 4 ranks
 def test_a_zero_stage_partitions_what_its_paper_says(
         stage: int, parameters: float, gradients: float, optimizer: float) -> None:
     need = trainer_memory(_config("trainer.ranks=4", f"trainer.zero_stage={stage}"), SEVEN, "cuda", "bfloat16")
@@ -121,14 +121,21 @@ def test_a_shared_gpu_holds_the_trainers_state_while_it_samples() -> None:
     assert training.needed == need.peak + SLEEPING_ENGINE
 
 
-def test_offload_moves_the_optimizer_from_the_gpu_to_its_host() -> None:
+def test_offload_moves_gradients_and_optimizer_from_the_gpu_to_its_host() -> None:
     def needed(offload: str) -> dict[str, int]:
         made = _gpu_plan("trainer.ranks=4", f"trainer.offload_optimizer={offload}")
         return {budget.where: budget.needed for budget in made.budgets}
     kept, moved = needed("false"), needed("true")
-    share = 12 * SEVEN.parameters // 4
+    share = (4 + 12) * SEVEN.parameters // 4
     assert kept["a trainer's GPU"] - moved["a trainer's GPU"] == share
-    assert moved["host memory of a node"] - kept["host memory of a node"] == 4 * share
+    # without it the host holds the whole model of 2 bytes a parameter while each of 4 ranks loads
+    assert moved["host memory of a node"] - kept["host memory of a node"] == 4 * (share - 2 * SEVEN.parameters)
+
+
+def test_a_model_that_every_rank_of_a_node_cannot_load_is_refused() -> None:
+    small = replace(NODE, memory_gib=100.0)  # 6 ranks x 14.2 GiB of weights, and 2 GiB a process
+    with pytest.raises(ResourceError, match="host memory"):
+        _gpu_plan("trainer.ranks=6", "rollout.engines=2", hardware=small)
 
 
 @pytest.mark.parametrize(("overrides", "error", "text"), [
@@ -155,7 +162,7 @@ def test_what_a_cpu_cannot_do_is_refused_before_anything_starts(
     (("rollout.tensor_parallel=8",), ConfigError, "one of 1, 2, 4"),  # 28 heads
     (("sync.transport=ipc", "trainer.ranks=4"), ConfigError, "different ones"),
     (("sync.transport=nccl", "resources.placement=shared"), ConfigError, "the same one"),
-    (("trainer.ranks=1",), ResourceError, "a trainer's GPU"),  # 16 bytes x 7.6e9 = 113 GiB
+    (("trainer.ranks=1",), ResourceError, "a trainer's GPU"),  # 18 bytes x 7.6e9 = 128 GiB
     (("trainer.ranks=4", "rollout.gpu_memory_utilization=0.2"), ResourceError, "cannot hold one answer"),
 ])
 def test_what_gpus_cannot_do_is_refused_before_anything_starts(
@@ -169,7 +176,8 @@ def test_what_gpus_cannot_do_is_refused_before_anything_starts(
     (("rollout.engines=2", "rollout.prompts_per_step=1", "rollout.kv_cache_gib=1"), "1 of 2 engines stay idle"),
     (("rollout.max_num_seqs=10",), "samples 10 at a time"),
     (("rollout.kv_cache_gib=0.1",), "answers will wait"),
-    (("trainer.ranks=3", "trainer.micro_batch_tokens=64", "rollout.max_new_tokens=64"), "some ranks wait"),
+    # 1 prompt x 8 answers: 512 + 8 x 64 = 1,024 tokens are half a micro-batch
+    (("trainer.ranks=2", "rollout.prompts_per_step=1", "rollout.max_new_tokens=64"), "at most 1 micro-batches for 2"),
 ])
 def test_what_is_slow_is_warned_of(overrides: tuple[str, ...], text: str) -> None:
     assert any(text in warning for warning in _cpu_plan(*overrides).warnings)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from importlib import resources
 
 import pytest
 
 from reasongym.config import dump_yaml, load_config, recipe_names
 from reasongym.planning import Hardware, Plan, default_recipe, plan, shape_of
+from reasongym.registry import task, task_names
+from reasongym.tasks import TaskOptions
 
 EIGHT = Hardware.described("8x H100 80GB")
 MACHINES = {
@@ -17,7 +18,7 @@ MACHINES = {
     "cpu_arithmetic": Hardware.described("cpu 2 cores 16GB"),
     "gpu1": Hardware.described("1x A10 24GB"),
     "gpu8": EIGHT,
-    "multinode_70b": replace(EIGHT, disk_free_gib=4000.0),  # two checkpoints of 950 GiB on a shared file system
+    "multinode_70b": EIGHT,
 }
 
 
@@ -50,6 +51,21 @@ def test_a_recipe_fits_the_machine_it_is_for_without_a_warning(name: str) -> Non
                                                  ("gpu1", "ipc"), ("gpu8", "nccl"), ("multinode_70b", "nccl")])
 def test_a_recipe_moves_its_weights_the_way_its_comment_says(name: str, transport: str) -> None:
     assert _plan(name).transport == transport
+
+
+@pytest.mark.parametrize("name", sorted(MACHINES))
+def test_a_recipe_names_a_task_that_takes_its_settings(name: str) -> None:
+    wanted = load_config(name).task
+    assert wanted.name in task_names()
+    if wanted.settings:  # without any there is nothing to refuse, and no data set to look for here
+        assert task(wanted.name, TaskOptions(training=True, settings=wanted.settings)).splits
+
+
+def test_the_arithmetic_recipe_sums_numbers_from_1_to_20() -> None:
+    wanted = load_config("cpu_arithmetic").task
+    rows = task(wanted.name, TaskOptions(settings=wanted.settings))
+    sums = [int(str(rows.example("train", index).reference)) for index in range(200)]
+    assert 30 < max(sums) <= 40  # 20 + 20; the sums up to 9 + 9 of the first level would end at 18
 
 
 def test_ranks_of_the_multinode_recipe_share_no_gpu_with_its_engine() -> None:

@@ -84,17 +84,18 @@ def _gpus(config: RunConfig, hardware: Hardware, trainer: TrainerMemory, engine:
 
 def _host(config: RunConfig, hardware: Hardware, device: Device, trainer: TrainerMemory, engine: EngineMemory,
           placement: Sequence[Slot]) -> Budget:
-    """Host memory of the fullest node. An engine that sleeps keeps its weights there."""
+    """Of the fullest node. Each rank loads the whole model; an engine that sleeps keeps its weights here."""
     workers = config.rollout.tensor_parallel
     if device == "cpu":
-        rank_bytes, engine_bytes = trainer.peak, engine.total * workers
+        rank_bytes = max(trainer.peak, trainer.loading + trainer.overhead)
+        engine_bytes = engine.total * workers
     else:
         asleep = engine.weights if config.resources.placement == "shared" else 0
         rank_bytes, engine_bytes = HOST_PROCESS + trainer.host, (HOST_PROCESS + asleep) * workers
     of_node: Counter[int] = Counter()
     for slot in placement:
         of_node[slot.node] += rank_bytes if slot.kind == "rank" else engine_bytes
-    remedy = "spread the ranks over more nodes, or unset trainer.offload_optimizer"
+    remedy = "fewer ranks a node (resources.gpus_per_node), or unset trainer.offload_optimizer"
     if device == "cpu":
         remedy = "lower rollout.kv_cache_gib or trainer.micro_batch_tokens, or set trainer.gradient_checkpointing"
     return Budget(where="host memory of a node", needed=HOST_BASE + max(of_node.values()),

@@ -26,6 +26,8 @@ from reasongym.planning.hardware import Hardware
 from reasongym.planning.plan import plan
 from reasongym.planning.recipes import default_recipe
 from reasongym.planning.shapes import shape_of
+from reasongym.tasks import TaskOptions
+from reasongym.tasks.gsm8k import GSM8K
 
 __all__ = ["Check", "State", "checkup"]
 
@@ -202,13 +204,13 @@ def _bwrap(hardware: Hardware) -> Check:
 
 
 def _data(hardware: Hardware) -> Check:
+    source = GSM8K.rows_from(TaskOptions())
+    if Path(source).exists():
+        return Check(name="data", state="ok", detail=f"gsm8k in {source}")
     folder = os.environ.get("REASONGYM_DATA")
-    files = Path(folder).expanduser().glob("gsm8k/*") if folder else iter(())
-    if any(file.suffix in {".jsonl", ".parquet"} for file in files):
-        return Check(name="data", state="ok", detail=f"gsm8k in {folder}")
     where = f"no gsm8k in {folder}" if folder else "REASONGYM_DATA is not set"
-    return Check(name="data", state="warn", detail=f"{where}: gsm8k must be downloaded",
-                 remedy="set REASONGYM_DATA to a folder with gsm8k/train.jsonl and gsm8k/test.jsonl")
+    return Check(name="data", state="warn", detail=f"{where}: gsm8k comes from the {source}",
+                 remedy="without a network set REASONGYM_DATA to a folder with gsm8k/train.jsonl and gsm8k/test.jsonl")
 
 
 def _hub(hardware: Hardware) -> Check:

@@ -71,8 +71,8 @@ class Hardware:
     def described(cls, text: str) -> Hardware:
         """A machine by hand, for a dry run: `8x H100 80GB`, or `cpu 16 cores 64GB`.
 
-        A GPU machine is given 16 cores and 128 GiB of memory a GPU and 2,000 GiB of disk, as rented ones have; set
-        other figures with `dataclasses.replace`. A GPU maker's GB is read as GiB (an H100 80GB reports 79.6).
+        A GPU machine is given 16 cores a GPU, three times the GPUs' memory and 4,000 GiB of disk, as rented ones have;
+        set other figures with `dataclasses.replace`. A GPU maker's GB is read as GiB (an H100 80GB reports 79.6).
         Raises ConfigError for a text of another form.
         """
         if cpu := re.match(r"^\s*cpu\s+(\d+)\s+cores?\s+(\d+(?:\.\d+)?)\s*gi?b\s*$", text, re.IGNORECASE):
@@ -86,7 +86,8 @@ class Hardware:
                                       remedy="write COUNTx NAME MEMORYGB"))
         count = int(found[1])
         gpus = (Gpu(name=found[2], memory_gib=float(found[3])),) * count
-        return cls(cores=16 * count, memory_gib=128.0 * count, disk_free_gib=2000.0, shared_memory_gib=64.0 * count,
+        memory = 3 * count * gpus[0].memory_gib
+        return cls(cores=16 * count, memory_gib=memory, disk_free_gib=4000.0, shared_memory_gib=memory / 2,
                    cpu_features=("avx2", "avx512f"), gpus=gpus)
 
 

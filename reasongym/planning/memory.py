@@ -20,6 +20,7 @@ Dtype = Literal["bfloat16", "float32"]
 GIB = 1024**3
 DTYPE_BYTES = {"bfloat16": 2, "float32": 4}
 LIVE_ELEMENTS = 1_000_000_000  # DeepSpeed's stage3_max_live_parameters: gathered at one time
+STEP_ELEMENTS = 1_000_000_000  # DeepSpeed's sub_group_size: gradients flattened at one time in the optimizer's step
 BUCKET_ELEMENTS = 500_000_000  # DeepSpeed's reduce_bucket_size
 # Resident size after the imports: a rank (torch, deepspeed, ray) 0.3 GiB, an engine (vllm) 0.6 GiB, which runs as an
 # actor and an engine core; the rest is work space. On a GPU: the CUDA context and the communication library's buffers.
@@ -29,10 +30,11 @@ ENGINE_OVERHEAD = {"cpu": 2 * GIB, "cuda": 2 * GIB}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainerMemory:
-    """One rank's bytes. optimizer: float32 master weights and Adam's two moments, in host memory if `offloaded`.
+    """One rank's bytes. gradients: accumulated in float32. optimizer: float32 master weights and Adam's two moments.
 
-    gathered: parameters that other ranks own, at the peak. step: float32 copy of the gradients during the optimizer's
-    step, when the activations are gone.
+    offloaded: gradients and optimizer lie in host memory, and the step is made there. gathered: parameters that other
+    ranks own, at the peak. step: a flat copy of gradients in the optimizer's step, when the activations are gone.
+    loading: the whole model, which each rank reads into host memory before it is partitioned.
     """
 
     parameters: int
@@ -45,13 +47,14 @@ class TrainerMemory:
     activations: int
     logits: int
     step: int
+    loading: int
     overhead: int
 
     @property
     def resident(self) -> int:
         """On the rank's device all the time."""
-        optimizer = 0 if self.offloaded else self.optimizer
-        return self.parameters + self.gradients + optimizer + self.reference + self.buckets + self.overhead
+        state = 0 if self.offloaded else self.gradients + self.optimizer
+        return self.parameters + state + self.reference + self.buckets + self.overhead
 
     @property
     def peak(self) -> int:
@@ -60,8 +63,8 @@ class TrainerMemory:
 
     @property
     def host(self) -> int:
-        """In host memory beside the device's, where the device is a GPU."""
-        return self.optimizer if self.offloaded else 0
+        """In host memory beside the device's, where the device is a GPU: while loading, or offloaded from then on."""
+        return max(self.loading, self.gradients + self.optimizer if self.offloaded else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,17 +94,19 @@ def trainer_memory(config: RunConfig, shape: ModelShape, device: Device, dtype: 
     # Float32 without ZeRO trains the weights themselves; every other combination keeps a float32 master copy.
     master = 0 if dtype == "float32" and trainer.zero_stage == 0 else 4
     gathers = trainer.zero_stage == 3 and trainer.ranks > 1
+    offloaded = trainer.offload_optimizer and device == "cuda"
     return TrainerMemory(
         parameters=parameter_share * size,
-        gradients=gradient_share * size,
+        gradients=gradient_share * 4,
         optimizer=optimizer_share * (master + 8),
-        offloaded=trainer.offload_optimizer and device == "cuda",
+        offloaded=offloaded,
         reference=parameter_share * size if config.algorithm.kl.coefficient > 0 else 0,
         gathered=min(count - parameter_share, LIVE_ELEMENTS) * size if gathers else 0,
         buckets=min(count, BUCKET_ELEMENTS) * size if trainer.zero_stage else 0,
         activations=_activations(config, shape, size),
         logits=_logits(config, shape),
-        step=optimizer_share * 4 if master else 0,
+        step=min(optimizer_share, STEP_ELEMENTS) * 4 if trainer.zero_stage and not offloaded else 0,
+        loading=count * size,
         overhead=RANK_OVERHEAD[device],
     )
 

@@ -68,9 +68,12 @@ def _placement_warnings(config: RunConfig, device: Device, placement: tuple[Slot
         yield (f"{rollout.engines - rollout.prompts_per_step} of {rollout.engines} engines stay idle: a step has "
                f"{rollout.prompts_per_step} prompts")
     groups = rollout.prompts_per_step // trainer.mini_batches
-    if groups % trainer.ranks:
-        yield (f"{groups} groups of a mini-batch over {trainer.ranks} ranks: some ranks wait for the others; "
-               "make rollout.prompts_per_step / trainer.mini_batches a multiple of trainer.ranks")
+    prompts = groups if trainer.share_prompt else groups * rollout.group_size
+    tokens = groups * rollout.group_size * rollout.max_new_tokens + prompts * rollout.max_prompt_tokens
+    batches = -(-tokens // trainer.micro_batch_tokens)
+    if batches < trainer.ranks:
+        yield (f"a mini-batch makes at most {batches} micro-batches for {trainer.ranks} ranks, so some stay idle; "
+               "lower trainer.micro_batch_tokens or trainer.mini_batches")
     if device == "cuda":
         nodes = {slot.node for slot in placement}
         if len(nodes) < config.resources.nodes:

@@ -94,8 +94,9 @@ def _rank(plan: Plan) -> Iterator[tuple[str, str]]:
         return
     yield "share", f"1 of {trainer.ranks}, ZeRO stage {trainer.zero_stage}"
     yield "parameters", _gib(need.parameters)
-    yield "gradients", _gib(need.gradients)
-    yield f"master weights and Adam moments{' (host)' if need.offloaded else ''}", _gib(need.optimizer)
+    where = " (host)" if need.offloaded else ""
+    yield f"gradients{where}", _gib(need.gradients)
+    yield f"master weights and Adam moments{where}", _gib(need.optimizer)
     if need.reference:
         yield "reference policy", _gib(need.reference)
     yield "communication buckets", _gib(need.buckets)
