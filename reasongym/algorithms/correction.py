@@ -13,8 +13,8 @@ Team 2025, arXiv 2510.18855 (IcePop); Liu, Li et al. 2025, "When Speed Kills Sta
 Assumption: pi_trainer here is the trainer's policy that the step starts from (the `old` of the ratio), not the one that
 is being updated, so the weights are constants: they carry no gradient.
 
-Edge cases: positions outside the mask never matter, have weight 0 and are in no statistic. A sequence without trainable
-tokens is kept. Bounds are inclusive. NaN at a trainable token passes through `token_truncate` and is rejected by the
+Edge cases: positions outside the mask never matter, have weight 0 and are in no statistic. Bounds are
+inclusive. NaN at a trainable token passes through `token_truncate` and is rejected by the
 other two; it shows as NaN in mismatch/kl either way.
 
 Departures
@@ -91,8 +91,7 @@ def mismatch_weights(*, trainer_logprobs_BT: Tensor, engine_logprobs_BT: Tensor,
     elif kind == "icepop":
         weights_BT, kept_BT = raw_BT, (raw_BT >= floor) & (raw_BT <= cap)
     else:
-        lengths_B = mask_BT.sum(-1).clamp(min=1)
-        geometric_B = (log_weights_BT.sum(-1) / lengths_B).exp()
+        geometric_B = (log_weights_BT.sum(-1) / mask_BT.sum(-1)).exp()  # NaN in an empty row, which has none to reject
         kept_B = (geometric_B >= floor) & (geometric_B <= cap)
         weights_BT, kept_BT = torch.ones_like(raw_BT), kept_B[:, None].expand_as(mask_BT)
     return Correction(torch.where(mask_BT & kept_BT, weights_BT, 0.0), mask_BT & ~kept_BT)

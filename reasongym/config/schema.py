@@ -64,7 +64,6 @@ class KLConfig(Section):
 
     coefficient: Annotated[float, Field(ge=0)] = 0.0
     estimator: Literal["k1", "k2", "k3"] = "k3"
-    place: Literal["loss", "reward"] = "loss"
 
 
 class CorrectionConfig(Section):
@@ -172,7 +171,7 @@ class CheckpointConfig(Section):
 
     every: Natural = 10
     """Steps between checkpoints; 0 saves at the end and on interruption only."""
-    keep_last: Positive = 1
+    keep_last: Positive = 2
     keep_best: bool = True
     """Also keep the one with the best held-out reward."""
 

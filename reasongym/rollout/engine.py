@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -22,13 +23,11 @@ def actor_environment(device: str) -> dict[str, str]:
     variables = {"VLLM_LOGGING_LEVEL": "WARNING", "TQDM_DISABLE": "1", "VLLM_NO_USAGE_STATS": "1",
                  "TOKENIZERS_PARALLELISM": "false", "VLLM_ENGINE_ITERATION_TIMEOUT_S": "600"}
     if device == "cpu":
-        import sys
-
         library = os.path.join(sys.prefix, "lib", "libiomp5.so")  # Intel's OpenMP samples a quarter faster
         if os.path.exists(library):
             variables["LD_PRELOAD"] = library
         # The trainer shares these cores: threads that spin after a parallel region would steal them.
-        variables |= {"KMP_BLOCKTIME": "1", "OMP_WAIT_POLICY": "PASSIVE", "CUDA_VISIBLE_DEVICES": ""}
+        variables |= {"KMP_BLOCKTIME": "1", "OMP_WAIT_POLICY": "PASSIVE"}
     return variables
 
 

@@ -17,16 +17,16 @@ __all__ = ["EnginePool"]
 
 
 class EnginePool:
-    """N engines. `placements` gives Ray options an engine (GPUs, placement group bundle); its length is N."""
+    """N engines. `placements`: Ray options and environment variables an engine; its length is N."""
 
-    def __init__(self, settings: EngineSettings, placements: Sequence[dict[str, Any]], *,
+    def __init__(self, settings: EngineSettings, placements: Sequence[tuple[dict[str, Any], dict[str, str]]], *,
                  start_timeout_s: float, completion_timeout_s: float) -> None:
         self.completion_timeout_s = completion_timeout_s
         self.call_timeout_s = start_timeout_s
-        environment = {"env_vars": actor_environment(settings.device)}
+        common = actor_environment(settings.device)
         remote = ray.remote(Engine)
-        self.engines = [remote.options(runtime_env=environment, max_concurrency=4096, **options).remote(settings, index)
-                        for index, options in enumerate(placements)]
+        self.engines = [remote.options(runtime_env={"env_vars": common | variables}, max_concurrency=4096, **options)
+                        .remote(settings, index) for index, (options, variables) in enumerate(placements)]
         self.load = [0] * len(self.engines)
 
     def wait_ready(self) -> None:

@@ -42,8 +42,8 @@ class PromptSource:
                                     remedy="check the data"))
 
     def take(self, count: int) -> list[Prompt]:
-        """The next `count` prompts. Prompts over `max_tokens` are passed over and counted; all too long is a DataError."""
-        return [prompt for prompt, _ in zip(self._walk(), range(count), strict=False)]
+        """The next `count` prompts (`range` first: zip takes from the left before it ends). Prompts over `max_tokens` are passed over and counted; all too long is a DataError."""
+        return [prompt for _, prompt in zip(range(count), self._walk(), strict=False)]
 
     def _walk(self) -> Iterator[Prompt]:
         skipped = 0

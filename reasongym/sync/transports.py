@@ -1,0 +1,110 @@
+"""Which way the weights take: our shared memory on one host, vLLM's NCCL or CUDA IPC between GPUs."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from reasongym.errors import ConfigError, message
+from reasongym.sync.checksums import digest
+from reasongym.sync.client import EnginesClient
+from reasongym.sync.engine_side import BACKEND
+from reasongym.sync.layout import Bucket
+from reasongym.sync.shared_memory import SharedMemorySender
+
+__all__ = ["backend_name", "make_sender"]
+
+Gather = Callable[[list[str]], contextlib.AbstractContextManager[Mapping[str, torch.Tensor]]]
+
+
+def backend_name(transport: str) -> str:
+    """The name of a transport in vLLM's factory."""
+    return BACKEND if transport == "shared_memory" else transport
+
+
+def make_sender(transport: str, *, buckets: Sequence[Bucket], rank: int, gather: Gather, client: EnginesClient,
+                workers_per_engine: int = 1) -> SharedMemorySender | VllmSender:
+    """The trainer's half of a transport, on every rank. Both kinds have `send(version, checksums)` and `close()`."""
+    if transport == "shared_memory":
+        return SharedMemorySender(buckets=list(buckets), gather=gather, client=client, is_sender=rank == 0)
+    if transport in {"nccl", "ipc"}:
+        return VllmSender(transport, buckets=buckets, rank=rank, gather=gather, client=client,
+                          workers=workers_per_engine * len(client.engines))
+    raise ConfigError(message("no such transport", got=transport, expected="shared_memory, nccl or ipc",
+                              remedy="set sync.transport"))
+
+
+class VllmSender:
+    """vLLM's own trainer-side engines, fed bucket by bucket with gathered weights. Needs GPUs."""
+
+    def __init__(self, transport: str, *, buckets: Sequence[Bucket], rank: int, gather: Gather, client: EnginesClient,
+                 workers: int) -> None:
+        from vllm.distributed.weight_transfer.factory import WeightTransferTrainerFactory
+
+        self.source = _source(buckets, gather)
+        self.client, self.rank = client, rank
+        self.engine = WeightTransferTrainerFactory.trainer_init(
+            _init_info(transport, rank=rank, world_size=1 + workers), client=self, source=self.source)
+        self.version = 0
+
+    # vLLM's engine calls its client without a version; this one adds it.
+    def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
+        self.client.init_weight_transfer_engine(init_info)
+
+    def start_weight_update(self) -> None:
+        self.client.start_weight_update()
+
+    def update_weights(self, update_info: Any) -> None:
+        self.client.update_weights(update_info)
+
+    def finish_weight_update(self, weight_version: str | None = None) -> None:
+        self.client.finish_weight_update(weight_version or str(self.version))
+
+    def send(self, version: int, *, checksums: bool) -> dict[str, str]:
+        """Move all weights as `version`; on rank 0, with `checksums`, name -> digest."""
+        self.version, self.source.digests = version, {} if checksums and self.rank == 0 else None
+        self.engine.send_weights()
+        return self.source.digests or {}
+
+    def close(self) -> None:
+        self.engine.shutdown()
+
+
+def _init_info(transport: str, *, rank: int, world_size: int) -> Any:
+    if transport == "ipc":
+        from vllm.distributed.weight_transfer.ipc_engine import IPCTrainerInitInfo
+
+        return IPCTrainerInitInfo(packed=True, rank=rank)
+    from vllm.distributed.weight_transfer.nccl_engine import NCCLTrainerInitInfo
+
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        port = probe.getsockname()[1]
+    return NCCLTrainerInitInfo(master_address=socket.gethostbyname(socket.gethostname()), master_port=port,
+                               world_size=world_size, packed=True, rank=rank)
+
+
+def _source(buckets: Sequence[Bucket], gather: Gather) -> Any:
+    from vllm.distributed.weight_transfer.base import ParamMeta, WeightSource
+
+    class Gathered(WeightSource):  # type: ignore[misc]
+        """The policy's weights in order; each bucket is gathered once and stays while its tensors are read."""
+
+        digests: dict[str, str] | None = None
+
+        def metadata(self) -> list[Any]:
+            return [ParamMeta(t.name, getattr(torch, t.dtype), t.shape) for b in buckets for t in b.tensors]
+
+        def __iter__(self) -> Iterator[tuple[str, torch.Tensor]]:
+            for bucket in buckets:
+                with gather([t.name for t in bucket.tensors]) as tensors:
+                    for spec in bucket.tensors:
+                        if self.digests is not None:
+                            self.digests[spec.name] = digest(tensors[spec.name])
+                        yield spec.name, tensors[spec.name]
+
+    return Gathered()

@@ -1,0 +1,66 @@
+"""Ray: an existing cluster or one on this machine, and the options that put every actor where the plan says."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import ray
+
+from reasongym.config import RunConfig
+from reasongym.errors import ResourceError, message
+from reasongym.planning import Plan
+from reasongym.planning.placement import Slot
+
+__all__ = ["Cluster", "ray_cluster"]
+
+OBJECT_STORE_BYTES = 512 * 2**20  # rollouts of a step; weights never pass through Ray's store
+
+
+class Cluster(NamedTuple):
+    """Where each engine's and each rank's actor goes, in order: Ray options, and environment variables."""
+
+    engines: list[tuple[dict[str, Any], dict[str, str]]]
+    ranks: list[tuple[dict[str, Any], dict[str, str]]]
+
+
+@contextlib.contextmanager
+def ray_cluster(config: RunConfig, plan: Plan, *, wait_s: float = 120.0) -> Iterator[Cluster]:
+    """Connect, reserve the plan's GPUs, and shut Ray down at the end if it was started here."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    address = config.resources.ray_address
+    ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False,
+             **({} if address else {"num_cpus": plan.hardware.cores, "object_store_memory": OBJECT_STORE_BYTES}))
+    try:
+        group = _reserve(config, plan, wait_s) if plan.device == "cuda" else None
+        options = {kind: [_options(slot, group) for slot in plan.placement if slot.kind == kind]
+                   for kind in ("engine", "rank")}
+        yield Cluster(options["engine"], options["rank"])
+    finally:
+        ray.shutdown()
+
+
+def _reserve(config: RunConfig, plan: Plan, wait_s: float) -> Any:
+    """One bundle a node with all the GPUs the plan uses there, so that no other job takes them."""
+    used = [max((gpu + 1 for slot in plan.placement if slot.node == node for gpu in slot.gpus), default=0)
+            for node in range(config.resources.nodes)]
+    bundles = [{"GPU": gpus, "CPU": 1} for gpus in used if gpus]
+    group = ray.util.placement_group(bundles, strategy="STRICT_SPREAD" if len(bundles) > 1 else "PACK")
+    if not group.wait(wait_s):
+        raise ResourceError(message("the cluster does not have the GPUs", got=f"{ray.available_resources()}",
+                                    expected=f"nodes with {used} free GPUs", remedy="see `ray status`"))
+    return group
+
+
+def _options(slot: Slot, group: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """Placement of one actor. The plan names its GPUs, so Ray is told not to choose: engine and rank may share one."""
+    if group is None:
+        return {"num_cpus": 0}, {"CUDA_VISIBLE_DEVICES": ""}  # on CPU they take turns on the same cores
+    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+    strategy = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=slot.node)
+    return ({"num_cpus": 0, "num_gpus": 0, "scheduling_strategy": strategy},
+            {"CUDA_VISIBLE_DEVICES": ",".join(map(str, slot.gpus)), "RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES": "1"})

@@ -1,0 +1,94 @@
+"""Prompts in, scored groups out: answers are scored while others are still being sampled."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from reasongym.errors import ScoringError, message
+from reasongym.records import Completion, FinishReason, Group, Prompt, Rollout
+from reasongym.rollout.pool import EnginePool
+from reasongym.rollout.requests import requests_for
+from reasongym.scoring import ScoringPool, reward
+from reasongym.tasks import RewardPart
+from reasongym.verifiers import Status
+
+__all__ = ["Sampling", "collect", "group_metrics"]
+
+
+
+class Sampling(NamedTuple):
+    """How many answers a prompt, how long, how random, from which seed."""
+
+    samples: int
+    max_new_tokens: int
+    temperature: float
+    seed: int
+
+
+def collect(pool: EnginePool, scoring: ScoringPool, parts: Sequence[RewardPart], prompts: Sequence[Prompt],
+            sampling: Sampling, *, step: int, watch: Callable[[int, int], None], score_timeout_s: float) -> list[Group]:
+    """Groups in the order of the prompts, rollouts in the order of their samples, however they ended.
+
+    watch(sampled, total) is called as each completion ends and may raise to break off.
+    """
+    requests = requests_for(prompts, samples=sampling.samples, max_new_tokens=sampling.max_new_tokens,
+                            temperature=sampling.temperature, seed=sampling.seed, step=step)
+    completions: dict[tuple[int, int], Completion] = {}
+    verdicts = {}
+    for request, completion in pool.stream(requests):
+        completions[request.key] = completion
+        verdicts[request.key] = scoring.submit(completion.text, request.prompt.example)
+        watch(len(completions), len(requests))
+    deadline = time.monotonic() + score_timeout_s * (2 + len(requests))
+    rollouts = {}
+    for key, completion in completions.items():
+        try:
+            found = verdicts[key].result(timeout=max(0.0, deadline - time.monotonic()))
+        except concurrent.futures.TimeoutError as error:
+            raise ScoringError(message("the scoring pool stands still", got="no verdict before the deadline",
+                                       expected="a verdict for every answer", remedy="raise scoring.workers")) from error
+        rollouts[key] = Rollout(prompt=prompts[key[0]], completion=completion, verdicts=found,
+                                reward=reward(found, parts))
+    return [Group(prompt=prompt, rollouts=tuple(rollouts[row, sample] for sample in range(sampling.samples)))
+            for row, prompt in enumerate(prompts)]
+
+
+def group_metrics(groups: Sequence[Group], seconds: float, *, prefix: str = "") -> dict[str, float]:
+    """What sampling and scoring say of a batch: rewards by part, lengths, truncation, flat groups, statuses."""
+    rollouts = [rollout for group in groups for rollout in group.rollouts]
+    valid = [rollout for group in groups for rollout in group.valid]
+    tokens = sum(len(r.completion.token_ids) for r in rollouts)
+    values = {f"{prefix}reward/mean": _mean(r.reward for r in valid if r.reward is not None)}
+    for part in rollouts[0].verdicts:
+        values[f"{prefix}reward/{part}"] = _mean(r.verdicts[part].score for r in valid)
+    place = prefix or "rollout/"
+    values |= {f"{place}length_mean": tokens / len(rollouts),
+               f"{place}truncated_share": _mean(r.completion.finish_reason is FinishReason.LENGTH for r in rollouts)}
+    if prefix:
+        return values | {f"{prefix}prompts": float(len(groups))}
+    values |= {f"status/{status.value}": _mean(r.status is status for r in rollouts) for status in Status}
+    return values | {"rollout/tokens": float(tokens), "rollout/seconds": seconds,
+                     "rollout/tokens_per_second": tokens / max(seconds, 1e-9),
+                     "rollout/flat_group_share": _mean(group.is_flat for group in groups)}
+
+
+def check_errors(groups: Sequence[Group], limit: float) -> None:
+    """Raise ScoringError when verifiers failed on a larger share of the answers than `limit`."""
+    rollouts = [rollout for group in groups for rollout in group.rollouts]
+    failed = [rollout for rollout in rollouts if rollout.reward is None]
+    if len(failed) <= limit * len(rollouts):
+        return
+    reason = next(v.reason for v in failed[0].verdicts.values() if v.status is Status.ERROR)
+    raise ScoringError(message("verifiers fail too often for the rewards to be trusted",
+                               got=f"{len(failed)} of {len(rollouts)} answers without a verdict, the first: {reason}",
+                               expected=f"at most a share of scoring.max_error_share={limit}",
+                               remedy="correct the verifier (`reasongym verify` runs it alone); the answers are in "
+                               "the run's rollouts folder"))
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = [float(v) for v in values]
+    return sum(found) / len(found) if found else float("nan")

@@ -1,0 +1,67 @@
+"""All ZeRO-3 ranks of a run: started together, called together, each call with a deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ray
+
+from reasongym.errors import TrainerError, message
+from reasongym.training.rank import Rank, RankSettings
+
+__all__ = ["RankGroup"]
+
+
+class RankGroup:
+    """`placements`: Ray options and environment variables a rank; its length is the world size."""
+
+    def __init__(self, settings: RankSettings, placements: Sequence[tuple[dict[str, Any], dict[str, str]]], *,
+                 start_timeout_s: float, step_timeout_s: float) -> None:
+        self.settings, self.start_timeout_s, self.step_timeout_s = settings, start_timeout_s, step_timeout_s
+        common = {"DS_ACCELERATOR": settings.zero.device, "TOKENIZERS_PARALLELISM": "false", "TQDM_DISABLE": "1",
+                  "OMP_WAIT_POLICY": "PASSIVE"}
+        remote = ray.remote(Rank)
+        self.ranks = [remote.options(runtime_env={"env_vars": common | variables}, **options).remote(settings, index)
+                      for index, (options, variables) in enumerate(placements)]
+
+    def build(self) -> dict[str, int]:
+        """Join and load. Returns what rank 0 counted: parameters and buckets."""
+        address, port = self._wait([self.ranks[0].address.remote()], "start", self.start_timeout_s)[0]
+        counts: dict[str, int] = self.call("build", address, port, timeout_s=self.start_timeout_s)[0]
+        return counts
+
+    def call(self, method: str, *arguments: Any, timeout_s: float | None = None) -> list[Any]:
+        """The same call on every rank; answers in rank order."""
+        return self._wait([getattr(rank, method).remote(*arguments) for rank in self.ranks], method, timeout_s)
+
+    def scatter(self, method: str, per_rank: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """The same method with each rank's own arguments."""
+        return self._wait([getattr(rank, method).remote(*arguments)
+                           for rank, arguments in zip(self.ranks, per_rank, strict=True)], method, None)
+
+    def _wait(self, answers: list[Any], what: str, timeout_s: float | None) -> list[Any]:
+        limit = timeout_s or self.step_timeout_s
+        try:
+            return list(ray.get(answers, timeout=limit))
+        except ray.exceptions.GetTimeoutError as error:
+            raise TrainerError(message(f"the training ranks did not {what} in time", got=f"no answer in {limit:.0f} s",
+                                       expected="an answer from each rank",
+                                       remedy="raise trainer.step_timeout_s or start_timeout_s")) from error
+        except ray.exceptions.RayTaskError as error:
+            cause = error.cause if isinstance(error.cause, Exception) else error
+            raise TrainerError(message(f"a training rank failed in {what}", got=f"{type(cause).__name__}: {cause}",
+                                       expected="every rank to finish", remedy="see the traceback above; "
+                                       "--resume continues from the last checkpoint")) from error
+        except ray.exceptions.RayError as error:
+            raise TrainerError(message(f"a training rank died in {what}", got=str(error).strip().splitlines()[0],
+                                       expected="every rank to finish", remedy="out of memory is the usual reason: lower "
+                                       "trainer.micro_batch_tokens; --resume continues")) from error
+
+    def close(self) -> None:
+        """Free what the ranks hold outside themselves, then end them."""
+        if self.ranks:
+            ray.wait([rank.close.remote() for rank in self.ranks], num_returns=len(self.ranks), timeout=10.0)
+            for rank in self.ranks:
+                ray.kill(rank)
+        self.ranks = []

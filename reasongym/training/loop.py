@@ -1,0 +1,116 @@
+"""The training loop: sample, score, advantages, update, sync, log, save."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from reasongym.records import Group
+from reasongym.tracking import write_rollouts
+from reasongym.training.checkpoints import LoopState
+from reasongym.training.collect import Sampling, check_errors, collect, group_metrics
+from reasongym.training.optimize import optimize
+from reasongym.training.session import Interrupted, Session
+
+__all__ = ["train"]
+
+
+def train(session: Session, state: LoopState) -> LoopState:
+    """Run from `state` to config.steps. On SIGTERM or Ctrl-C saves the last whole step and raises Interrupted."""
+    session.push_weights(state.version)
+    try:
+        if state.step == 0:
+            state = evaluate(session, state)
+        while state.step < session.config.steps:
+            state = train_step(session, state)
+    except Interrupted:
+        save(session, state)
+        raise
+    if state.step not in session.checkpoints.steps():
+        save(session, state)
+    return state
+
+
+def train_step(session: Session, state: LoopState) -> LoopState:
+    """One batch of prompts, from sampling to the engines' new weights."""
+    config, started, step = session.config, time.monotonic(), state.step + 1
+    session.prompts.position = state.position
+    prompts = session.prompts.take(config.rollout.prompts_per_step)
+    groups, values = sample(session, prompts, step)
+    write(session, step, groups)
+    check_errors(groups, config.scoring.max_error_share)
+    session.release_engines()
+    session.progress.phase(step, "updating", 0, 1)
+    values |= optimize(session.ranks, config, groups, updates=state.updates)
+    session.progress.phase(step, "sending weights", 0, 1)
+    values |= session.push_weights(state.version + 1)
+    state = replace(state, step=step, position=session.prompts.position, version=state.version + 1,
+                    updates=state.updates + config.trainer.mini_batches * config.trainer.epochs)
+    record(session, step, values | {"step/seconds": time.monotonic() - started}, groups)
+    if due(config.evaluation.every, step, config.steps):
+        state = evaluate(session, state)
+    if due(config.checkpoint.every, step, config.steps):
+        save(session, state)
+    return state
+
+
+def sample(session: Session, prompts: list, step: int) -> tuple[list[Group], dict[str, float]]:  # type: ignore[type-arg]
+    """The step's groups and what they say."""
+    rollout, started = session.config.rollout, time.monotonic()
+    sampling = Sampling(rollout.group_size, rollout.max_new_tokens, rollout.temperature, session.config.seed)
+    groups = collect(session.engines, session.scoring, session.parts, prompts, sampling, step=step,
+                     watch=_watch(session, step, "sampling"), score_timeout_s=session.config.scoring.timeout_s)
+    return groups, group_metrics(groups, time.monotonic() - started)
+
+
+def evaluate(session: Session, state: LoopState) -> LoopState:
+    """Held-out reward of the present policy; remembers the best."""
+    evaluation = session.config.evaluation
+    if not session.held_out:
+        return state
+    sampling = Sampling(evaluation.samples, session.config.rollout.max_new_tokens, evaluation.temperature,
+                        session.config.seed)
+    started = time.monotonic()
+    groups = collect(session.engines, session.scoring, session.parts, session.held_out, sampling, step=0,
+                     watch=_watch(session, state.step, "evaluating"), score_timeout_s=session.config.scoring.timeout_s)
+    values = group_metrics(groups, time.monotonic() - started, prefix="eval/")
+    session.metrics.write(state.step, values)
+    session.progress.evaluation(state.step, values)
+    reward = values["eval/reward/mean"]
+    if state.best_reward is None or reward > state.best_reward:
+        return replace(state, best_reward=reward, best_step=state.step)
+    return state
+
+
+def record(session: Session, step: int, values: dict[str, float], groups: list[Group]) -> None:
+    """Numbers to disk and to the screen; a diagnosis when learning cannot happen."""
+    session.metrics.write(step, values)
+    session.progress.step(step, values)
+    trouble = session.diagnosis.observe(step, groups)
+    if trouble:
+        session.progress.note(trouble)
+
+
+def write(session: Session, step: int, groups: list[Group]) -> None:
+    """The step's rollouts to disk, before anything is made of them."""
+    if session.config.tracking.rollouts:
+        write_rollouts(session.folder, step, groups)
+
+
+def save(session: Session, state: LoopState) -> None:
+    """A checkpoint of `state`; the ranks hold exactly its weights between steps."""
+    session.progress.phase(state.step, "saving", 0, 1)
+    session.checkpoints.save(state, lambda folder: session.ranks.call("save", folder) and None)
+
+
+def due(every: int, step: int, last: int) -> bool:
+    """Every so many steps, and after the last one; 0 is never."""
+    return every > 0 and (step % every == 0 or step == last)
+
+
+def _watch(session: Session, step: int, what: str):  # type: ignore[no-untyped-def]
+    def watch(done: int, total: int) -> None:
+        session.stop.check()
+        session.progress.phase(step, what, done, total)
+
+    return watch

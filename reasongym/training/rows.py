@@ -1,0 +1,100 @@
+"""From rollouts to rows of tokens, and from rows to micro-batches by token count. No torch.
+
+A row holds one prompt and one or more completions of it. With `share_prompt` a group's prompt is read once and every
+completion attends to it and to itself alone, which is the same computation as separate sequences with fewer tokens:
+8 answers of 30 tokens to a prompt of 80 are 320 tokens for 880.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["MicroBatch", "Row", "Sample", "micro_batches", "pack_rows", "split_over_ranks"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One completion to train on. Per-token tuples have the completion's length; mask: True where trainable."""
+
+    prompt_ids: tuple[int, ...]
+    token_ids: tuple[int, ...]
+    mask: tuple[bool, ...]
+    engine_logprobs: tuple[float, ...]
+    advantage: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Samples of one prompt that are read together."""
+
+    samples: tuple[Sample, ...]
+
+    @property
+    def length(self) -> int:
+        """Tokens of the row: the prompt once, and every completion."""
+        return len(self.samples[0].prompt_ids) + sum(len(s.token_ids) for s in self.samples)
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatch:
+    """Rows of one forward pass."""
+
+    rows: tuple[Row, ...]
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        return tuple(s for row in self.rows for s in row.samples)
+
+    @property
+    def padded_tokens(self) -> int:
+        return len(self.rows) * max((row.length for row in self.rows), default=0)
+
+
+def pack_rows(samples: Sequence[Sample], *, share_prompt: bool, budget: int) -> list[Row]:
+    """Rows of at most `budget` tokens (a longer sample goes alone). Samples with equal prompts that follow one another
+    share a row when `share_prompt` is set."""
+    rows: list[Row] = []
+    current: list[Sample] = []
+    length = 0
+    for sample in samples:
+        fits = current and sample.prompt_ids == current[0].prompt_ids and length + len(sample.token_ids) <= budget
+        if current and not (share_prompt and fits):
+            rows.append(Row(tuple(current)))
+            current = []
+        if not current:
+            length = len(sample.prompt_ids)
+        current.append(sample)
+        length += len(sample.token_ids)
+    if current:
+        rows.append(Row(tuple(current)))
+    return rows
+
+
+def micro_batches(rows: Sequence[Row], *, budget: int) -> list[MicroBatch]:
+    """Group rows of similar length so that each micro-batch pads to at most `budget` tokens."""
+    batches: list[MicroBatch] = []
+    current: list[Row] = []
+    for row in sorted(rows, key=lambda r: -r.length):  # stable: equal lengths keep their order
+        if current and (len(current) + 1) * current[0].length > budget:
+            batches.append(MicroBatch(tuple(current)))
+            current = []
+        current.append(row)
+    if current:
+        batches.append(MicroBatch(tuple(current)))
+    return batches
+
+
+def split_over_ranks(batches: Sequence[MicroBatch], ranks: int) -> list[list[MicroBatch]]:
+    """Deal micro-batches to ranks, heaviest first to the least loaded, then fill up with empty ones.
+
+    Every rank gets the same number, at least one: a forward pass under ZeRO-3 is a collective.
+    """
+    dealt: list[list[MicroBatch]] = [[] for _ in range(ranks)]
+    loads = [0] * ranks
+    for batch in sorted(batches, key=lambda b: -b.padded_tokens):
+        target = min(range(ranks), key=loads.__getitem__)
+        dealt[target].append(batch)
+        loads[target] += batch.padded_tokens
+    most = max(1, *(len(d) for d in dealt))
+    return [[*d, *[MicroBatch(())] * (most - len(d))] for d in dealt]

@@ -1,0 +1,90 @@
+"""A micro-batch as tensors."""
+
+# Shapes: R rows, L positions of a row (padded), B completions, T tokens of a completion (padded).
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from reasongym.training.rows import MicroBatch, Row
+
+__all__ = ["Batch", "collate"]
+
+PADDING = -1  # segment of positions that hold nothing
+PROMPT = 0  # segment of the prompt; completions are 1, 2, ...
+
+
+class Batch(NamedTuple):
+    """Everything a forward pass and its loss need.
+
+    attention_R1LL: True where a query may look, or None when plain causal attention says the same.
+    source_BT: index into the flattened R*L positions whose hidden state predicts token t. trainable_BT: the loss mask.
+    """
+
+    ids_RL: Tensor
+    positions_RL: Tensor
+    attention_R1LL: Tensor | None
+    source_BT: Tensor
+    targets_BT: Tensor
+    trainable_BT: Tensor
+    engine_logprobs_BT: Tensor
+    advantages_B: Tensor
+
+
+def collate(micro: MicroBatch, *, device: torch.device, pad_id: int = 0) -> Batch:
+    """Tensors of a micro-batch. An empty one becomes a single padded row without completions that train."""
+    rows = micro.rows
+    length = max([row.length for row in rows], default=2)
+    ids_RL = torch.full((max(len(rows), 1), length), pad_id)
+    positions_RL = torch.arange(length).repeat(len(ids_RL), 1)
+    segments_RL = torch.full_like(ids_RL, PADDING)
+    sources: list[Tensor] = []
+    for index, row in enumerate(rows):
+        sources += _fill(row, ids_RL[index], positions_RL[index], segments_RL[index], offset=index * length)
+    samples = micro.samples
+    width = max([len(s.token_ids) for s in samples], default=1)
+    count = len(samples) or 1
+    source_BT, targets_BT = torch.zeros(count, width, dtype=torch.long), torch.zeros(count, width, dtype=torch.long)
+    trainable_BT, logprobs_BT = torch.zeros(count, width, dtype=torch.bool), torch.zeros(count, width)
+    for b, (sample, source_T) in enumerate(zip(samples, sources, strict=True)):
+        n = len(sample.token_ids)
+        source_BT[b, :n], targets_BT[b, :n] = source_T, torch.tensor(sample.token_ids, dtype=torch.long)
+        trainable_BT[b, :n] = torch.tensor(sample.mask, dtype=torch.bool)
+        logprobs_BT[b, :n] = torch.tensor(sample.engine_logprobs)
+    shared = any(len(row.samples) > 1 for row in rows)
+    batch = Batch(ids_RL, positions_RL, _attention(segments_RL) if shared else None, source_BT, targets_BT, trainable_BT,
+                  logprobs_BT, torch.tensor([s.advantage for s in samples] or [0.0]))
+    return Batch(*(t if t is None else t.to(device) for t in batch))
+
+
+def _fill(row: Row, ids_L: Tensor, positions_L: Tensor, segments_L: Tensor, *, offset: int) -> list[Tensor]:
+    """Write a row in place; for each of its completions, the flat positions that predict its tokens."""
+    prompt = row.samples[0].prompt_ids
+    start = len(prompt)
+    ids_L[:start] = torch.tensor(prompt, dtype=torch.long)
+    segments_L[:start] = PROMPT
+    sources = []
+    for segment, sample in enumerate(row.samples, start=1):
+        n = len(sample.token_ids)
+        end = start + n
+        ids_L[start:end] = torch.tensor(sample.token_ids, dtype=torch.long)
+        positions_L[start:end] = torch.arange(len(prompt), len(prompt) + n)
+        segments_L[start:end] = segment
+        # The prompt's last position predicts the first token of every completion; after it, each token the next.
+        previous = torch.arange(start - 1, end - 1)
+        previous[:1] = len(prompt) - 1
+        sources.append(previous + offset)
+        start = end
+    return sources
+
+
+def _attention(segments_RL: Tensor) -> Tensor:
+    """Causal within a completion and to its prompt. Padding looks at itself: a row of no keys would be NaN."""
+    length = segments_RL.shape[1]
+    query_RL1, key_R1L = segments_RL[:, :, None], segments_RL[:, None, :]
+    causal_LL = torch.ones(length, length, dtype=torch.bool).tril()
+    allowed = causal_LL & ((query_RL1 == key_R1L) | (key_R1L == PROMPT))
+    return (allowed | torch.eye(length, dtype=torch.bool))[:, None]
