@@ -6,7 +6,8 @@ Rows come from the first of these that is there:
 3. the hub data set `openai/gsm8k`, configuration `main`, or its copy in the local cache
 4. in training only: `word_problems`, problems of our own making, and the provenance says so
 A folder holds `train.jsonl` and `test.jsonl`, or the same as Parquet, also as `main-train.parquet`,
-`main/train-*.parquet` or `train-*.parquet`. A single file is the split its name says; any other name is split by content, 1 row in 8 for test.
+`main/train-*.parquet` or `train-*.parquet`. A single file is the split its name says; any other name is split by
+content, 1 row in 8 for test.
 """
 
 from __future__ import annotations

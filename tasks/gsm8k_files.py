@@ -46,7 +46,7 @@ def read_file(file: Path) -> list[Row]:
     """All rows of a .jsonl or .parquet file. Raises DataError for a missing, empty or malformed one."""
     if not file.is_file():
         raise DataError(message(f"no file {file}", got=str(file),
-                                expected="an existing .jsonl or .parquet file, or a folder", remedy="check the path given as data"))
+                                expected="an existing .jsonl or .parquet file, or a folder", remedy="check the path"))
     readers = {".jsonl": _jsonl, ".json": _jsonl, ".parquet": _parquet}
     if file.suffix not in readers:
         raise DataError(message(f"{file} is of a kind that is not read", got=file.suffix or "no suffix",
