@@ -148,6 +148,20 @@ def test_equal_policies_show_no_mismatch() -> None:
 
 
 @relaxed
+@given(seeds, st.sampled_from(KINDS))
+def test_statistics_agree_with_a_loop(seed: int, kind: str) -> None:
+    data = random_pair(seed)
+    logs = (data["trainer_logprobs_BT"] - data["engine_logprobs_BT"])[data["mask_BT"]].tolist()
+    weights = [math.exp(x) for x in logs]
+    slow = MismatchSums(
+        num_tokens=len(logs), sum_abs_diff=sum(map(abs, logs)),
+        sum_kl=sum(w - 1 - x for w, x in zip(weights, logs, strict=True)), sum_weight=sum(weights),
+        sum_weight_sq=sum(w * w for w in weights), max_ratio=max(weights, default=0.0),
+        num_masked=int(weigh(data, kind).masked_BT.sum()))
+    assert statistics(data, kind) == pytest.approx(slow, abs=1e-9)
+
+
+@relaxed
 @given(seeds, st.integers(1, 4))
 def test_statistics_of_parts_add_up_to_those_of_the_whole(seed: int, rows_each: int) -> None:
     data = random_pair(seed)

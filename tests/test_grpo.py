@@ -183,6 +183,17 @@ def test_on_policy_gradient_is_reinforce_with_the_same_advantages(seed: int) -> 
     torch.testing.assert_close(gradient, reinforce, rtol=0, atol=1e-14)
 
 
+def test_live_tensors_elsewhere_do_not_change_the_gradient() -> None:
+    # Were old_logprobs differentiated too, the two gradients of an on-policy ratio would cancel to exactly 0.
+    live = {name: value if name == "mask_BT" else value.requires_grad_() for name, value in batch(3).items()}
+    live["old_logprobs_BT"] = live["logprobs_BT"]
+    grpo.loss(**live, clip_low=0.2, clip_high=0.2).loss_BT.sum().backward()
+    expected = -live["weights_BT"] * live["advantages_B"][:, None] * live["mask_BT"]
+    torch.testing.assert_close(live["logprobs_BT"].grad, expected.detach())
+    assert live["weights_BT"].grad is None
+    assert live["advantages_B"].grad is None
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_rewards_give_zero_gradient(kind: str) -> None:
     data = batch(3, rows=7)
@@ -201,6 +212,8 @@ def test_nothing_under_the_mask_matters(seed: int, poison: float, kind: str) -> 
              for name, value in data.items()}
     dirty["advantages_B"] = torch.where(data["mask_BT"].any(-1), data["advantages_B"], poison)
     for one, other in zip(clean, step_loss(dirty, kind, divisor_of(data, kind)), strict=True):
+        assert torch.equal(one, other)
+    for one, other in zip(*(grpo.loss(**d, clip_low=0.2, clip_high=0.28) for d in (data, dirty)), strict=True):
         assert torch.equal(one, other)
 
 
