@@ -192,6 +192,11 @@ def test_an_unknown_model_is_planned_as_far_as_known_and_said_to_be_unknown() ->
     assert made.budgets == ()
 
 
+def test_an_engine_wider_than_a_node_is_refused_even_for_an_unknown_model() -> None:
+    with pytest.raises(ConfigError, match="wider than a node"):
+        plan(_config("rollout.tensor_parallel=16", "resources.nodes=4"), NODE, None)
+
+
 def test_a_description_names_the_figures_and_keeps_one_column() -> None:
     text = _cpu_plan().describe()
     for expected in ("134,515,008 parameters", "shared_memory", "host memory of a node", "rank 0", "engine 0"):
