@@ -118,7 +118,7 @@ def quantities(text: str) -> list[Quantity]:
         if text[max(0, whole - 1):whole].isalpha() or _ORDINAL.match(after) or re.search(r"[A-Za-z]\^-?$", before):
             continue
         in_formula = bool(_GOES_ON.match(after) or _CAME_FROM.search(before)
-                          or (match["sign"] and _OPERAND.search(before)))
+                          or (match["sign"] and (match["inner"] or _OPERAND.search(before))))
         value = None if in_formula else _value(match, before)
         found.append(Quantity(value, match[0].strip(), start, end))
     return found

@@ -124,7 +124,7 @@ def _save(s: Story, held: int, units: str) -> _Event:
 
 def _share(s: Story, held: int, units: str) -> _Event:
     d = s.number(3, 6)
-    return _Event(f"{s.name} shares all the money with {count(d - 1, 'cousin')}, so that each of the {d} gets the same.",
+    return _Event(f"{s.name} shares all the money with {count(d - 1, 'cousin')}, and each of the {d} gets the same.",
                   f"{s.name} is left with", "/", d)
 
 

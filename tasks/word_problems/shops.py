@@ -63,7 +63,8 @@ def mixed_basket(s: Story) -> None:
 def market_stall(s: Story) -> None:
     goods = s.pick("clay bowl", "basket", "wooden toy", "bunch of flowers", "knitted hat")
     sold, price, fee, start = s.number(6, 20), s.number(4, 15), s.number(5, 20), s.number(10, 60)
-    s.say(f"{s.name} comes to the market with {s.money(start)} and sells {count(sold, goods)} at {s.money(price)} each.")
+    s.say(f"{s.name} comes to the market with {s.money(start)} and sells {count(sold, goods)} "
+          f"at {s.money(price)} each.")
     s.say(f"The place at the market costs {s.money(fee)}.")
     income = s.step("the sales bring", sold, "*", price, s.coin)
     cash = s.step(f"with the money from home {s.name} has", income, "+", start, s.coin)

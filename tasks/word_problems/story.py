@@ -19,8 +19,7 @@ _WOMEN = ("Amina", "Beatriz", "Chloe", "Dina", "Elif", "Freya", "Grace", "Hana",
 _MEN = ("Ahmed", "Boris", "Carlos", "Daniel", "Emeka", "Felix", "Gustav", "Hassan", "Ivan", "Jamal", "Kenji", "Luca",
         "Mateo", "Noah", "Omar", "Pavel", "Rafael", "Samuel", "Tariq", "Umberto", "Viktor", "Wei", "Yusuf", "Arjun")
 _CURRENCIES = (("$", "dollar"), ("$", "dollar"), ("€", "euro"), ("£", "pound"))
-_IRREGULAR = {"loaf": "loaves", "scarf": "scarves", "shelf": "shelves", "child": "children", "person": "people", "foot": "feet",
-              "knife": "knives", "tomato": "tomatoes", "potato": "potatoes", "fish": "fish", "sheep": "sheep"}
+_IRREGULAR = {"child": "children", "person": "people", "scarf": "scarves", "tomato": "tomatoes"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def overtime(s: Story) -> None:
     hours, wage, more, extra = s.number(6, 9), s.number(10, 20), s.number(2, 5), s.number(21, 30)
     s.say(f"{s.name} earns {s.money(wage)} an hour for the first {hours} hours "
           f"and {s.money(extra)} for every hour after that.")
-    s.say(f"On Friday {s.she} works {hours + more} hours.")
+    s.say(f"On Friday {s.she} works those {hours} hours and then {more} more.")
     normal = s.step("the first hours bring", hours, "*", wage, s.coin)
     late = s.step("the later hours bring", more, "*", extra, s.coin)
     s.step(f"{s.name} earns", normal, "+", late, s.coin)

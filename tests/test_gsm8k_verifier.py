@@ -1,0 +1,157 @@
+"""The final number of an answer: what must be read, what must never be credited."""
+
+from __future__ import annotations
+
+import json
+import random
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from reasongym.verifiers import Status
+from reasongym.verifiers.exact import exact
+from reasongym.verifiers.gsm8k import final_number, gsm8k, gsm8k_format, reference_number
+
+DATA = Path(__file__).parent.parent / "../shared/data"
+PANEL = DATA / "grader_cases" / "gsm8k_answer_formats.jsonl"
+
+
+def score(response: str, reference: object) -> float:
+    return gsm8k(response, reference, example={}).score
+
+
+@pytest.mark.parametrize("response", [
+    "#### 72", "####72", "####\n72", "#### 72.", "#### 72,", "#### 72.00", "#### $72", "#### US$72",
+    "#### 72 dollars", "#### **72**", "**#### 72**", "#### (72)", "#### <72>", "#### 72%", "#### 72\\%", "#### 72°",
+    "#### 72kg", "#### 72 cm²", "#### \uff17\uff12", "\uff03\uff03\uff03\uff03 72", "#### ٧٢", "#### 7\u200b2",
+    "#### x = 72", "#### 8 * 9 = 72", "#### ~72", "#### 144/2", "#### 0.720e2", "#### Answer: 72", "#### seventy-two",
+    "#### 72 (or 5)", "#### 72 apples in 3 boxes", "#### \\text{72 apples}", "\\boxed{72}", "\\boxed 72",
+    "\\boxed{72 \\text{ apples}}", "\\boxed{x = 72}", "$\\boxed{72}$.", "<answer>72</answer>",
+    "<ANSWER>\n72\n</ANSWER>", "The answer is 72.", "The final answer is $72$. I hope it is correct.",
+    "**Final Answer:**\n\n72", "Answer: **72**", "The answer is seventy-two.",
+    "The answer is 72, which is 5 more than 67.", "The answer is 72 because 70 + 2 = 72.",
+    "The answer is that she has 72", "10 + 62 = 72", "72...", "I have 72 apples!",
+    "So she has 72 apples left after 3 days", "Natalia sold 48+24 = <<48+24=72>>72 clips.", "- 72 apples",
+    "On the 3rd day she had 72 apples.", "#### 5\nActually, no.\n#### 72", "\\boxed{5} was wrong. So \\boxed{72}",
+    "<think>\n#### 5\n</think>\n#### 72", "#### 72\n\nQuestion: Tom has 5.\n#### 5",
+    "10+62=72\n\nHuman: what is 3+3?", "#### 72<|im_end|>\n<|im_start|>user\n5",
+    "Question: Tom has 5 hats.\nAnswer: 72", "#### Step 1: add 5\nThe answer is 72"])
+def test_a_right_answer_is_not_missed(response: str) -> None:
+    assert gsm8k(response, "72", example={}).status is Status.CORRECT
+
+
+@pytest.mark.parametrize(("response", "reference"), [
+    ("#### 1{,}234", "1234"), ("#### 1\\,234", "1234"), ("#### 1 234", "1,234"), ("#### 1'234.50", "1234.5"),
+    ("#### 1,00,000", "100000"), ("#### \u22125", "-5"), ("#### -$5", "-5"), ("#### $-5", "-5"),
+    ("#### minus 5", "-5"), ("the total is = - 5", "-5"), ("#### 3/4", "0.75"), ("#### \\frac{3}{4}", "0.75"),
+    ("#### -\\frac{3}{4}", "-3/4"), ("#### 1 1/2", "1.5"), ("#### 1½", "1.5"), ("\\boxed{1\\frac{1}{2}}", "3/2"),
+    ("#### 1 and 1/2 cups", "1.5"), ("#### .5", 0.5), ("The answer is $1.45 million", 1450000),
+    ("\\boxed{1.2\\times10^3}", 1200), ("#### 007", 7), ("#### one hundred and five", 105), ("Answer - 72", 72),
+    ("#### zero", 0)])
+def test_a_notation_is_read_exactly(response: str, reference: object) -> None:
+    assert score(response, reference) == 1
+
+
+@pytest.mark.parametrize("response", [
+    "#### 5 or 72", "#### 72 or 5", "#### 5, 72", "#### 5 #### 72", "#### 5\n#### 72", "#### 72\n#### 5",
+    "#### 70 to 72", "\\boxed{5}, \\boxed{72}", "\\boxed{5}\n\\boxed{72}", "\\boxed{5 \\text{ or } 72}",
+    "\\boxed{\\{5, 72\\}}", "The answer is either 5 or 72.", "1, 2, 3, 4, 72", "It is 70, 71 or 72", "70\n71\n72",
+    "#### 72 apples and 5 oranges", "#### 72 dollars and 50 cents", "#### 7 2"])
+def test_several_finals_are_wrong_though_one_is_right(response: str) -> None:
+    verdict = gsm8k(response, "72", example={})
+    assert (verdict.score, verdict.status) == (0, Status.WRONG)
+
+
+@pytest.mark.parametrize(("response", "inside"), [
+    ("4\\sqrt{2}", "4"), ("\\boxed{4\\sqrt{2}}", "2"), ("#### 70 + 2", "70"), ("70 + 2", "2"), ("#### 72 - 5", "72"),
+    ("#### 72 - (5 + 1)", "72"), ("#### 10²", "102"), ("#### 10^2", "2"), ("2**3", "23"), ("#### 12:30", "12"),
+    ("#### 1,5", "1"), ("#### 1.2.3", "1.2"), ("#### 2x", "2"), ("The answer is x+72", "72"), ("#### ±72", "72"),
+    ("#### > 72", "72"), ("#### --7", "7"), ("#### 1/0", "1"), ("#### 3/4/5", "3/4"), ("#### not 72", "72"),
+    ("#### 72 is not the answer", "72"), ("#### " + "9" * 5000, "9"), ("f(72)", "72")])
+def test_a_number_is_never_taken_out_of_a_formula(response: str, inside: str) -> None:
+    verdict = gsm8k(response, inside, example={})
+    assert (verdict.score, verdict.status) == (0, Status.UNPARSABLE)
+
+
+@pytest.mark.parametrize("response", [
+    "", "  \n", "####", "\\boxed{}", "I don't know", "<think>#### 72", "<think>72</think>", "\\boxed{72", "...", ",",
+    "-", "#### none"])
+def test_no_answer_is_unparsable(response: str) -> None:
+    assert gsm8k(response, "72", example={}).status is Status.UNPARSABLE
+
+
+@pytest.mark.parametrize(("response", "reference"), [
+    ("#### 720", "72"), ("#### 72\nActually\n#### 5", "72"), ("#### 72%", "0.72"), ("The answer is 72 1/2", "72"),
+    ("The answer is 1 1/2", "1"), ("0.33", "1/3"), ("\\boxed{72} no, \\boxed{5}", "72"),
+    ("#### 10000000000000001", 10**16)])
+def test_a_near_miss_is_wrong(response: str, reference: object) -> None:
+    assert gsm8k(response, reference, example={}).status is Status.WRONG
+
+
+def test_notations_agree_with_a_slow_twin() -> None:
+    """Each number is written in several ways here, and Fraction of its digits is the twin."""
+    rng = random.Random(0)
+    for _ in range(300):
+        whole, cents = rng.randint(-10**rng.randint(1, 9), 10**9), rng.randint(0, 99)
+        exact_value = Fraction(f"{whole}.{cents:02d}")
+        marked = f"{whole:,}.{cents:02d}"
+        for text in (f"{whole}.{cents:02d}", marked, marked.replace(",", "{,}")):
+            for around in ("#### {}", "so it is = {} apples", "\\boxed{{{}}}", "The answer is **{}**."):
+                assert final_number(around.format(text)).value == exact_value, around.format(text)
+
+
+def test_listing_every_number_gains_nothing() -> None:
+    numbers = range(200)
+    for response in (" ".join(map(str, numbers)), ", ".join(map(str, numbers)), "\n".join(f"#### {n}" for n in numbers),
+                     "".join(f"\\boxed{{{n}}}" for n in numbers), "\n".join(map(str, numbers))):
+        assert sum(score(response, n) for n in numbers) == 0, response[:40]
+
+
+def test_a_reference_without_a_number_is_our_error() -> None:
+    for reference in ("", "none", "5 or 6", None, True, [72], float("nan"), float("inf")):
+        assert gsm8k("#### 72", reference, example={}).status is Status.ERROR
+    assert reference_number("2+2 = <<2+2=4>>4\n#### 1,200") == 1200
+    assert reference_number(0.1) == Fraction(1, 10)  # the decimal it prints as, not the binary float
+
+
+@pytest.mark.parametrize(("response", "expected"), [
+    ("so 72\n#### 72", 1), ("#### 72", 1), ("a\n#### -1,200.50\n\n", 1), ("a\n#### 3/4", 1),
+    ("<think>#### 1</think>\n#### 72", 1), ("#### 5\nso\n#### 72", 0), ("#### 72\nso", 0), ("a\n#### 72 apples", 0),
+    ("a\n#### $72", 0), ("a\n#### 72.", 0), ("a #### 72", 0), ("a\n#### 7 or 8", 0), ("a\n####", 0), ("", 0),
+    ("<think>\n#### 72", 0), ("a\n##### 72", 0), ("#### 72\n\nQuestion: what is 3?\n#### 5", 0)])
+def test_format_is_one_last_line_with_one_number(response: str, expected: int) -> None:
+    assert gsm8k_format(response, "72", example={}).score == expected
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", [
+    "9", ",", "1,", "1,111", " ", "\n", "#", "#### ", "####\n", "####5\n", "\\boxed{", "\\boxed{5}, ", "<answer>",
+    "the answer is ", "1 = ", "1 1 ", "\nQuestion: 5", "1/", "\\frac{1}{", "<<", "*", "1**", "½", "one ", "1 and ",
+    "</think>", "minus ", "{", "\\text{", "1,00", "out of 1 ", "<1", "because ", "\u0301\u0323"])
+def test_a_megabyte_of_one_pattern_does_not_hang(piece: str) -> None:
+    response = piece * (1_000_000 // len(piece))
+    assert score(response, "72") == 0
+    assert gsm8k_format(response, "72", example={}).score == 0
+
+
+@pytest.mark.skipif(not PANEL.is_file(), reason="no public grader cases in ../shared/data")
+def test_the_panel_of_answer_formats_agrees_with_a_person() -> None:
+    cases = [json.loads(line) for line in PANEL.read_text().splitlines()]
+    wrong = [case["id"] for case in cases if score(case["response"], case["reference"]) != case["expected"]]
+    assert not wrong
+
+
+@pytest.mark.skipif(not (DATA / "gsm8k").is_dir(), reason="no public GSM8K in ../shared/data")
+def test_every_official_gold_scores_1() -> None:
+    for split, rows in (("train", 7473), ("test", 1319)):
+        answers = [json.loads(line)["answer"] for line in (DATA / "gsm8k" / f"{split}.jsonl").read_text().splitlines()]
+        assert len(answers) == rows
+        assert [a for a in answers if score(a, a) != 1 or gsm8k_format(a, a, example={}).score != 1] == []
+
+
+@pytest.mark.parametrize(("response", "reference", "expected"), [
+    (" Paris\n", "Paris", 1), ("cafe\u0301", "caf\u00e9", 1), ("paris", "Paris", 0), ("In Paris", "Paris", 0),
+    ("72", 72, 1), ("", "Paris", 0), ("", "", 1)])
+def test_exact_compares_whole_texts(response: str, reference: object, expected: int) -> None:
+    assert exact(response, reference, example={}).score == expected
