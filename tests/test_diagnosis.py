@@ -69,13 +69,12 @@ def test_steps_whose_verifiers_all_failed_say_nothing_about_the_policy() -> None
 
 
 def test_the_message_shows_an_example_that_cannot_reach_the_terminal() -> None:
-    culprit = rollout(0.0, status=WRONG, text=HOSTILE + "x" * 5000, prompt=HOSTILE)
-    diagnosis, steps = Diagnosis(), [[group(rollout(None, status=Status.ERROR), culprit)]] * 3
+    culprit = rollout(text=HOSTILE + "x" * 5000, prompt=HOSTILE)
+    diagnosis, steps = Diagnosis(), [[group(rollout(None, status=Status.ERROR, prompt=HOSTILE), culprit)]] * 3
     message = [diagnosis.observe(step, groups) for step, groups in enumerate(steps)][-1]
     assert message is not None
     assert all(character == "\n" or character.isprintable() for character in message)
     assert "\\x1b[31m\\u202e" in message
     assert "characters left out" in message
     assert len(message) < 3000
-    assert "answer: wrong, score 0, extracted '7'. as numbers" in message
-    assert "reasongym verify" in message
+    assert "answer: correct, score 1, extracted '7'. as numbers" in message  # the one whose verifier did not fail

@@ -6,6 +6,7 @@ import builtins
 import errno
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -209,11 +210,15 @@ def test_every_metric_of_a_step_is_defined() -> None:
 
 
 def test_a_users_own_repository_is_not_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answers_everywhere(command: tuple[str, ...], **_: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 0, stdout="0123abcd\n")
+
+    monkeypatch.setattr(subprocess, "run", answers_everywhere)
+    monkeypatch.setattr(reasongym, "__file__", str(tmp_path / "venv" / "reasongym" / "__init__.py"))
     (tmp_path / ".git").mkdir()
-    inside = tmp_path / "venv" / "reasongym" / "__init__.py"
-    inside.parent.mkdir(parents=True)
-    monkeypatch.setattr(reasongym, "__file__", str(inside))
     assert "commit" not in environment({})
+    (tmp_path / "venv" / ".git").mkdir(parents=True)
+    assert environment({})["commit"] == "0123abcd"
 
 
 def test_environment_records_versions_hardware_and_the_callers_part() -> None:
