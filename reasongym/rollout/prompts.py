@@ -30,9 +30,9 @@ class PromptSource:
     drawn from (seed, epoch); a generator's position is its index. So the walk's whole state is `position`.
     """
 
-    def __init__(self, task: Task, split: str, *, tokenizer: Any, seed: int, max_tokens: int, shuffle: bool = True) -> None:
+    def __init__(self, task: Task, split: str, *, tokenizer: Any, seed: int, max_tokens: int) -> None:
         self.task, self.split, self.tokenizer, self.seed = task, split, tokenizer, seed
-        self.max_tokens, self.shuffle = max_tokens, shuffle
+        self.max_tokens = max_tokens
         self.rows = task.size(split)
         self.position = 0
         self.too_long = 0
@@ -42,7 +42,8 @@ class PromptSource:
                                     remedy="check the data"))
 
     def take(self, count: int) -> list[Prompt]:
-        """The next `count` prompts (`range` first: zip takes from the left before it ends). Prompts over `max_tokens` are passed over and counted; all too long is a DataError."""
+        """The next `count` prompts; those over `max_tokens` are passed over and counted. DataError when all are."""
+        # range first: zip takes from the left before it ends, and a prompt taken is a prompt gone.
         return [prompt for _, prompt in zip(range(count), self._walk(), strict=False)]
 
     def _walk(self) -> Iterator[Prompt]:
@@ -57,13 +58,14 @@ class PromptSource:
             self.position += 1
             self.too_long, skipped = self.too_long + 1, skipped + 1
             if skipped >= min(self.rows or 1000, 1000):
-                raise DataError(message("every prompt is too long", got=f"{len(prompt.token_ids)} tokens in the last one",
+                raise DataError(message("every prompt is too long",
+                                        got=f"{len(prompt.token_ids)} tokens in the last one",
                                         expected=f"at most rollout.max_prompt_tokens={self.max_tokens}",
                                         remedy="raise rollout.max_prompt_tokens"))
 
     def _row(self, position: int) -> int:
-        if self.rows is None or not self.shuffle:
-            return position if self.rows is None else position % self.rows
+        if self.rows is None:
+            return position
         epoch, place = divmod(position, self.rows)
         if self._epoch[0] != epoch:
             order = list(range(self.rows))

@@ -47,7 +47,7 @@ class Request:
 
 def requests_for(prompts: Sequence[Prompt], *, samples: int, max_new_tokens: int, temperature: float,
                  seed: int, step: int) -> list[Request]:
-    """`samples` requests a prompt. Seeds are hashes of (seed, step, prompt's position, sample), so no two collide by sums."""
+    """`samples` requests a prompt. Each seed is a hash of (seed, step, prompt's place, sample): sums would collide."""
     return [
         Request(key=(row, sample), prompt=prompt, max_new_tokens=max_new_tokens, temperature=temperature,
                 seed=_seed(seed, step, row, sample))

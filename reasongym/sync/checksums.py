@@ -15,7 +15,7 @@ __all__ = ["compare", "digest"]
 def digest(tensor: torch.Tensor) -> str:
     """XXH3-64 of the tensor's bytes in row-major order, as 16 hexadecimal digits; dtype and shape do not enter."""
     flat = tensor.detach().to("cpu").contiguous().reshape(-1).view(torch.uint8)
-    return xxhash.xxh3_64(flat.numpy()).hexdigest()
+    return xxhash.xxh3_64(flat.numpy().data).hexdigest()
 
 
 def compare(expected: Mapping[str, str], got: Mapping[str, str], *, engine: int, version: int) -> None:
@@ -29,4 +29,4 @@ def compare(expected: Mapping[str, str], got: Mapping[str, str], *, engine: int,
         raise SyncError(message(f"engine {engine} does not hold the trainer's weights of version {version}",
                                 got=f"{len(wrong)} of {len(expected)} tensors differ: {some}",
                                 expected="equal checksums of every tensor",
-                                remedy="resume from the last checkpoint; if it happens again, report it with this line"))
+                                remedy="resume from the last checkpoint; report it if it happens again"))

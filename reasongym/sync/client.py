@@ -41,7 +41,9 @@ class EnginesClient:
             ray.get(answers, timeout=self.timeout_s)
         except ray.exceptions.GetTimeoutError as error:
             raise SyncError(message(f"an engine did not {what} in time", got=f"no answer in {self.timeout_s:.0f} s",
-                                    expected="an answer", remedy="raise sync.timeout_s, or look at Ray's logs")) from error
+                                    expected="an answer",
+                                    remedy="raise sync.timeout_s, or look at Ray's logs")) from error
         except ray.exceptions.RayError as error:
             raise SyncError(message(f"an engine failed to {what}", got=str(error).strip().splitlines()[-1],
-                                    expected="an engine that takes the weights", remedy="resume with --resume")) from error
+                                    expected="an engine that takes the weights",
+                                    remedy="resume with --resume")) from error

@@ -73,7 +73,7 @@ class Progress:
 
     def phase(self, step: int, name: str, done: int, total: int) -> None:
         """How far a phase of the step is: `sampling`, 37, 64. Several may run at a time; a total of 0 has no count."""
-        if step != self._phase_step:
+        if step != self._phase_step or not self._phases:
             self._phases, self._phase_step, self._phase_start = {}, step, self._clock()
         finished = [other for other, (count, of) in self._phases.items() if count >= of and other != name]
         if name not in self._phases:

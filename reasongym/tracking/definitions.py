@@ -88,6 +88,16 @@ METRICS: dict[str, MetricInfo] = {
         "clipped tokens / M",
         "Above about 0.2: too many passes over one batch, or too large a learning rate.",
     ),
+    "train/entropy": MetricInfo(
+        "Mean entropy of the policy at the tokens it chose.",
+        "1/M x sum of -sum over the vocabulary of p log p, in nats",
+        "Falling to 0: the policy says one thing only and no longer explores; growing without end: it comes apart.",
+    ),
+    "train/kl": MetricInfo(
+        "Distance of the policy from the reference policy.",
+        "the estimator of algorithm.kl.estimator, mean over the M tokens, in nats",
+        "Growing fast: the policy leaves what it was; raise algorithm.kl.coefficient or lower the learning rate.",
+    ),
     "train/seconds": MetricInfo(
         "Time of the optimizer steps.", "wall time, in seconds", "Growing: longer completions."
     ),
@@ -120,6 +130,11 @@ METRICS: dict[str, MetricInfo] = {
         "Time the engines wait for new weights.",
         "wall time of the transfer, in seconds",
         "Growing: the host is short of memory.",
+    ),
+    "sync/verify_seconds": MetricInfo(
+        "Time to compare checksums of engine and trainer.",
+        "wall time after the transfer, in seconds",
+        "As long as the step itself: set sync.verify to first.",
     ),
     "sync/bytes": MetricInfo(
         "Size of the weights sent.", "bytes of one transfer", "Changing: the set of tensors has changed."

@@ -58,7 +58,7 @@ class Checkpoints:
         found = (NAME.fullmatch(entry.name) for entry in self.folder.iterdir() if entry.is_dir())
         return sorted(int(match.group(1)) for match in found if match)
 
-    def save(self, state: LoopState, write: Callable[[str], None]) -> Path:
+    def save(self, state: LoopState, write: Callable[[str], object]) -> Path:
         """`write(folder)` makes the ranks write. A failure leaves earlier checkpoints as they are.
 
         Raises ResourceError when the disk is full.

@@ -31,6 +31,7 @@ class Cluster(NamedTuple):
 def ray_cluster(config: RunConfig, plan: Plan, *, wait_s: float = 120.0) -> Iterator[Cluster]:
     """Connect, reserve the plan's GPUs, and shut Ray down at the end if it was started here."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray starts its workers at nice 15: here they are the work
     address = config.resources.ray_address
     ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False,
              **({} if address else {"num_cpus": plan.hardware.cores, "object_store_memory": OBJECT_STORE_BYTES}))

@@ -49,7 +49,8 @@ def collect(pool: EnginePool, scoring: ScoringPool, parts: Sequence[RewardPart],
             found = verdicts[key].result(timeout=max(0.0, deadline - time.monotonic()))
         except concurrent.futures.TimeoutError as error:
             raise ScoringError(message("the scoring pool stands still", got="no verdict before the deadline",
-                                       expected="a verdict for every answer", remedy="raise scoring.workers")) from error
+                                       expected="a verdict for every answer",
+                                       remedy="raise scoring.workers")) from error
         rollouts[key] = Rollout(prompt=prompts[key[0]], completion=completion, verdicts=found,
                                 reward=reward(found, parts))
     return [Group(prompt=prompt, rollouts=tuple(rollouts[row, sample] for sample in range(sampling.samples)))

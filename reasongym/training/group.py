@@ -55,8 +55,9 @@ class RankGroup:
                                        "--resume continues from the last checkpoint")) from error
         except ray.exceptions.RayError as error:
             raise TrainerError(message(f"a training rank died in {what}", got=str(error).strip().splitlines()[0],
-                                       expected="every rank to finish", remedy="out of memory is the usual reason: lower "
-                                       "trainer.micro_batch_tokens; --resume continues")) from error
+                                       expected="every rank to finish",
+                                       remedy="out of memory is the usual reason: lower trainer.micro_batch_tokens; "
+                                       "--resume continues")) from error
 
     def close(self) -> None:
         """Free what the ranks hold outside themselves, then end them."""

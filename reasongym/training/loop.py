@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from reasongym.records import Group
+from reasongym.records import Group, Prompt
 from reasongym.tracking import write_rollouts
 from reasongym.training.checkpoints import LoopState
 from reasongym.training.collect import Sampling, check_errors, collect, group_metrics
@@ -54,7 +55,7 @@ def train_step(session: Session, state: LoopState) -> LoopState:
     return state
 
 
-def sample(session: Session, prompts: list, step: int) -> tuple[list[Group], dict[str, float]]:  # type: ignore[type-arg]
+def sample(session: Session, prompts: Sequence[Prompt], step: int) -> tuple[list[Group], dict[str, float]]:
     """The step's groups and what they say."""
     rollout, started = session.config.rollout, time.monotonic()
     sampling = Sampling(rollout.group_size, rollout.max_new_tokens, rollout.temperature, session.config.seed)
@@ -100,7 +101,7 @@ def write(session: Session, step: int, groups: list[Group]) -> None:
 def save(session: Session, state: LoopState) -> None:
     """A checkpoint of `state`; the ranks hold exactly its weights between steps."""
     session.progress.phase(state.step, "saving", 0, 1)
-    session.checkpoints.save(state, lambda folder: session.ranks.call("save", folder) and None)
+    session.checkpoints.save(state, lambda folder: list(session.ranks.call("save", folder)))
 
 
 def due(every: int, step: int, last: int) -> bool:
@@ -108,7 +109,7 @@ def due(every: int, step: int, last: int) -> bool:
     return every > 0 and (step % every == 0 or step == last)
 
 
-def _watch(session: Session, step: int, what: str):  # type: ignore[no-untyped-def]
+def _watch(session: Session, step: int, what: str) -> Callable[[int, int], None]:
     def watch(done: int, total: int) -> None:
         session.stop.check()
         session.progress.phase(step, what, done, total)

@@ -127,13 +127,14 @@ class Rank:
         def at(values: Sequence[torch.Tensor] | None) -> torch.Tensor | None:
             return None if values is None else values[index].to(self.device)
 
-        found = micro_loss(batch, self.engine(batch), loss, old_logprobs_BT=at(old), reference_logprobs_BT=at(reference))
+        found = micro_loss(batch, self.engine(batch), loss, old_logprobs_BT=at(old),
+                           reference_logprobs_BT=at(reference))
         # DeepSpeed averages gradients over ranks; the loss is a sum of shares, so the average is undone here.
         self.engine.backward(found.loss * self.settings.world)
         return found._replace(loss=found.loss.detach())
 
     def connect(self, transport: str, engines: Sequence[Any], workers: int, timeout_s: float) -> None:
-        """Open the way to the engines, each of `workers` processes. Rank 0 speaks to them; the others help gathering."""
+        """Open the way to the engines, each of `workers` processes. Rank 0 speaks to them; all gather."""
         from reasongym.sync.client import EnginesClient
         from reasongym.sync.transports import make_sender
 
@@ -159,7 +160,7 @@ class Rank:
 
     def export(self, folder: str, tokenizer: str) -> None:
         """Write the policy as a Hugging Face folder (on rank 0; all ranks gather)."""
-        state = {}
+        state: dict[str, torch.Tensor] = {}
         for bucket in self.buckets:
             names = [t.name for t in bucket.tensors]
             with gathered({n: self.parameters[n] for n in names}, stage=self.settings.zero.stage) as tensors:

@@ -55,9 +55,10 @@ def collate(micro: MicroBatch, *, device: torch.device, pad_id: int = 0) -> Batc
         trainable_BT[b, :n] = torch.tensor(sample.mask, dtype=torch.bool)
         logprobs_BT[b, :n] = torch.tensor(sample.engine_logprobs)
     shared = any(len(row.samples) > 1 for row in rows)
-    batch = Batch(ids_RL, positions_RL, _attention(segments_RL) if shared else None, source_BT, targets_BT, trainable_BT,
-                  logprobs_BT, torch.tensor([s.advantage for s in samples] or [0.0]))
-    return Batch(*(t if t is None else t.to(device) for t in batch))
+    attention_R1LL = _attention(segments_RL).to(device) if shared else None
+    advantages_B = torch.tensor([s.advantage for s in samples] or [0.0])
+    return Batch(ids_RL.to(device), positions_RL.to(device), attention_R1LL, source_BT.to(device),
+                 targets_BT.to(device), trainable_BT.to(device), logprobs_BT.to(device), advantages_B.to(device))
 
 
 def _fill(row: Row, ids_L: Tensor, positions_L: Tensor, segments_L: Tensor, *, offset: int) -> list[Tensor]:

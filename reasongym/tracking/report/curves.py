@@ -37,6 +37,8 @@ FIGURES = (
     Figure("Gradient norm", (("train/grad_norm", "norm"),)),
     Figure("Learning rate", (("train/learning_rate", "rate"),)),
     Figure("Loss", (("train/loss", "loss"),)),
+    Figure("Entropy (nats)", (("train/entropy", "entropy"),)),
+    Figure("Distance from the reference policy", (("train/kl", "KL"),)),
     Figure("Clipped tokens", (("train/clip_share", "clipped"),), percent),
     Figure("Engine against trainer", (("mismatch/kl", "KL"),)),
     Figure("Largest importance weight", (("mismatch/max_ratio", "ratio"),), from_zero=False),
