@@ -67,7 +67,8 @@ def training_row(level: float, draw: random.Random) -> dict[str, float]:
         "rollout/flat_group_share": near(0.6 - 0.4 * level), "status/correct": level, "status/wrong": 0.8 * (1 - level),
         "status/unparsable": 0.2 * (1 - level), "status/timeout": 0.0, "train/loss": draw.gauss(0, 0.01),
         "train/grad_norm": 0.5 + near(0.3), "train/learning_rate": 3e-5, "train/tokens_per_second": 250 + near(30.0),
-        "train/clip_share": near(0.01), "train/seconds": near(10.0), "mismatch/kl": near(8e-4),
+        "train/clip_share": near(0.01), "train/entropy": 1.2 - level, "train/seconds": near(10.0),
+        "mismatch/kl": draw.uniform(6e-4, 9e-4),
         "mismatch/mean_abs_logprob_diff": near(0.01), "mismatch/ess": 0.99, "mismatch/max_ratio": 1.2 + near(0.3),
         "mismatch/masked_share": 0.0, "sync/seconds": 0.09, "sync/bytes": 269_000_000, "step/seconds": near(20.0)}
 

@@ -102,6 +102,10 @@ def test_the_status_counts_what_is_under_way(progress: Progress, clock: Clock, s
     clock.now = 31.0
     progress.phase(3, "training", 0, 0)
     assert stream.getvalue() == "step 3/4: training · 31 s\n"
+    progress.step(3, values())
+    clock.now = 40.0
+    progress.phase(3, "evaluating", 1, 64)
+    assert progress._status_text() == "step 3/4: evaluating 1/64 · 0 s"
 
 
 def test_a_terminal_of_another_encoding_does_not_stop_a_run(clock: Clock) -> None:

@@ -98,7 +98,7 @@ def test_the_headline_is_the_held_out_gain(page: Page) -> None:
 
 def test_charts_have_names_for_those_who_cannot_see_them(html: str) -> None:
     pictures = [ElementTree.fromstring(text) for text in re.findall(r"<svg.*?</svg>", html, re.DOTALL)]
-    assert len(pictures) == 2 + 2 + 13  # reward wide and narrow, two parts, the figures of the run's health
+    assert len(pictures) == 2 + 2 + 14  # reward wide and narrow, two parts, the figures of the run's health
     assert all("at step 40" in picture.attrib["aria-label"] for picture in pictures)
 
 

@@ -201,8 +201,8 @@ def test_the_datasets_library_reads_rollouts(folder: RunFolder, tmp_path: Path) 
 def test_every_metric_of_a_step_is_defined() -> None:
     import random
 
-    names = [*training_row(0.5, random.Random(0)), "eval/reward/mean", "eval/reward/answer", "eval/length_mean",
-             "eval/truncated_share", "eval/prompts"]
+    names = [*training_row(0.5, random.Random(0)), "train/kl", "sync/verify_seconds", "eval/reward/mean",
+             "eval/reward/answer", "eval/length_mean", "eval/truncated_share", "eval/prompts"]
     assert [name for name in names if metric_info(name) is None] == []
     assert metric_info("reward/answer") is METRICS["reward/<part>"]
     assert metric_info("rewards") is None
