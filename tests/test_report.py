@@ -168,9 +168,9 @@ def test_no_answer_is_shown_twice_and_the_best_are_of_different_prompts() -> Non
 def test_a_long_run_is_thinned_to_what_a_chart_can_show() -> None:
     text = chart("t", [Series(label="a", points=[(i, float(i)) for i in range(1000)])])
     hovers = [e for e in ElementTree.fromstring(text).iter() if e.get("class") == "hover"]
-    # chunks of ceil(1000 / 240) = 5 steps
-    assert len(hovers) == 200 <= MAX_POINTS
-    assert "step 4\na: 2" in "".join(hovers[0].itertext())  # mean of 0..4 at the last of them
+    # chunks of ceil(1000 / 150) = 7 steps, of which there are ceil(1000 / 7)
+    assert len(hovers) == 143 <= MAX_POINTS
+    assert "step 6\na: 3" in "".join(hovers[0].itertext())  # mean of 0..6 at the last of them
 
 
 def test_many_curves_do_not_run_out_of_the_picture() -> None:

@@ -34,8 +34,8 @@ CHART_STYLE = """
 
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 34, 38
 LEGEND_ROW = 18
-MAX_POINTS = 240
-"""More steps than this are averaged into that many: a chart has no more columns to show them in."""
+MAX_POINTS = 150
+"""More steps than this are averaged into that many: a narrow chart shows no more, and the page stays under 1 MB."""
 SMOOTH_FROM = 30
 CHARACTER_WIDTH = 6.9
 
