@@ -88,7 +88,7 @@ check_cpu() {
 }
 
 check_gpu() {
-    "$venv/bin/python" -c 'import torch; assert torch.cuda.is_available(), f"torch {torch.__version__} sees no CUDA device"'
+    "$venv/bin/python" -c 'import torch; assert torch.cuda.is_available(), f"torch {torch.__version__} sees no GPU"'
 }
 
 compile_bytecode() {
@@ -112,7 +112,7 @@ pinned() { # names: their lines in the lock
     for name in "$@"; do grep "^$name==" requirements/cpu.lock; done
 }
 
-# --- what is there already ---------------------------------------------------------------------------------------------
+# --- what is there already ---
 
 chosen_device() {
     local device=${DEVICE:-}
@@ -123,7 +123,7 @@ chosen_device() {
     esac
 }
 
-stamp_key() { # device: device, folder (a moved .venv has scripts that point elsewhere), hash of what decides the content
+stamp_key() { # device: device, folder (scripts of a moved .venv point elsewhere), hash of what decides the content
     local content
     content=$(cat requirements/* pyproject.toml scripts/setup.sh | sha256sum | cut -d' ' -f1)
     printf '%s %s %s\n' "$1" "$PWD" "$content"
@@ -144,7 +144,7 @@ remove_unusable_venv() { # key
     rm -f "$stamp"
 }
 
-# --- what the machine must have ----------------------------------------------------------------------------------------
+# --- what the machine must have ---
 
 check_platform() { # device
     local platform
@@ -158,19 +158,20 @@ check_disk() {
     local free_mib
     free_mib=$(df -Pm . | awk 'NR == 2 { print $4 }')
     [ -d "$venv" ] || [ "$free_mib" -ge "$needed_mib" ] ||
-        fail "only $free_mib MiB are free in $PWD, the set-up takes $needed_mib" "make room, or clone onto a larger disk"
+        fail "only $free_mib MiB are free in $PWD, the set-up takes $needed_mib" "make room, or use a larger disk"
 }
 
 find_system_packages() {
     local wanted=()
     command -v g++ >/dev/null || wanted+=(g++)
-    find_python >/dev/null || wanted+=(python3.11 python3.11-venv python3.11-dev)
-    if [ ${#wanted[@]} = 0 ]; then
+    if find_python >/dev/null; then
         has_headers || wanted+=(python3.11-dev)
         can_make_venv || wanted+=(python3.11-venv)
+    else
+        wanted+=(python3.11 python3.11-venv python3.11-dev)
     fi
     [ ${#wanted[@]} != 0 ] || return 0
-    local remedy="as root: apt-get install ${wanted[*]} (or, for another Python 3.11: make setup PYTHON=/path/to/python3.11)"
+    local remedy="as root: apt-get install ${wanted[*]} (another Python 3.11: make setup PYTHON=/path/to/python3.11)"
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
         fail "missing on this machine: ${wanted[*]}" "$remedy"
     fi
@@ -195,14 +196,14 @@ is_python_3_11() {
 }
 
 has_headers() { # torch.compile and deepspeed build against them
-    "$(find_python)" -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
+    [ -e "$("$(find_python)" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ]
 }
 
 can_make_venv() {
     "$(find_python)" -c 'import ensurepip' 2>/dev/null
 }
 
-# --- telling the person ------------------------------------------------------------------------------------------------
+# --- telling the person ---
 
 run() { # what, command...: its output goes to the log; a sign of life every 30 s; where it fails, the end of the log
     local what=$1 began=$SECONDS signs=0
@@ -218,12 +219,16 @@ run() { # what, command...: its output goes to the log; a sign of life every 30 
         sleep 0.1
         if [ $(((SECONDS - began) / 30)) -gt "$signs" ]; then
             signs=$(((SECONDS - began) / 30))
-            echo "      $((SECONDS - began)) s, $(num_installed) packages so far"
+            echo "      $((SECONDS - began)) s, $(num_installed) packages so far; $(last_log_line)"
         fi
     done
     wait "$child" || show_failure "$what"
     child=
     echo "      done in $((SECONDS - began)) s"
+}
+
+last_log_line() {
+    grep -v ^WARNING "$log" | tail -n 1 | cut -c 1-60
 }
 
 num_installed() {
@@ -238,7 +243,8 @@ stop_child() {
 
 show_failure() { # what
     local remedy="read $log; the next make begins the set-up anew"
-    if tail -n 60 "$log" | grep -qiE 'name resolution|connection (refused|reset)|timed out|network is unreachable|NewConnectionError'; then
+    local unreached='name resolution|connection (refused|reset)|timed out|network is unreachable|NewConnectionError'
+    if tail -n 60 "$log" | grep -qiE "$unreached"; then
         remedy="no package registry was reached: check the network, a proxy, and pip's configuration (pip config list)"
     elif tail -n 60 "$log" | grep -qi 'no space left'; then
         remedy="the disk is full: the set-up takes $needed_mib MiB, and pip unpacks in ${TMPDIR:-/tmp}"
