@@ -70,7 +70,20 @@ def test_gpus_are_read_from_nvidia_smi_and_a_broken_one_counts_as_none(
     program.write_text(f"#!/bin/sh\nexec 2>/dev/null\n{script.replace('sleep', 'exec /bin/sleep')}\n", encoding="utf-8")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert Hardware.detect(tmp_path, deadline_s=0.1 if "sleep" in script else 5.0).gpus == gpus
+
+
+@pytest.mark.parametrize(("setting", "memories"), [
+    ("", []), ("-1", []), ("1", [2.0]), ("1,0", [2.0, 1.0]), ("0, 7", [1.0]), ("GPU-5a", [1.0])])
+def test_gpus_that_cuda_hides_are_not_planned_with(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, memories: list[float]) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 'A, 1024, 8.0'\necho 'B, 2048, 8.0'\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", setting)
+    assert [gpu.memory_gib for gpu in Hardware.detect(tmp_path).gpus] == memories
 
 
 def test_hardware_by_hand_is_read_or_refused() -> None:

@@ -178,10 +178,21 @@ def test_what_gpus_cannot_do_is_refused_before_anything_starts(
     (("rollout.kv_cache_gib=0.1",), "answers will wait"),
     # 1 prompt x 8 answers: 512 + 8 x 64 = 1,024 tokens are half a micro-batch
     (("trainer.ranks=2", "rollout.prompts_per_step=1", "rollout.max_new_tokens=64"), "at most 1 micro-batches for 2"),
+    # 4 ranks and 1 engine are more than twice the 2 cores
+    (("trainer.ranks=4", "trainer.gradient_checkpointing=true"), "5 ranks and engine workers take turns on 2 cores"),
+    # 11.3 GiB (6.8 of the rank, 2.5 of the engine, 2 of the host) and 11 of cache are 22.3 of 24
+    (("rollout.kv_cache_gib=11",), "host memory of a node is 93 % full"),
 ])
 def test_what_is_slow_is_warned_of(overrides: tuple[str, ...], text: str) -> None:
     assert any(text in warning for warning in _cpu_plan(*overrides).warnings)
     assert not any(text in warning for warning in _cpu_plan().warnings)
+
+
+def test_gpus_and_nodes_that_hold_nothing_are_warned_of() -> None:
+    on_cpu = _cpu_plan("resources.device=cpu", hardware=NODE)
+    assert "8 GPUs are left unused by resources.device=cpu" in on_cpu.warnings
+    two_nodes = _gpu_plan("trainer.ranks=4", "rollout.engines=4", "resources.nodes=2")
+    assert "1 of 2 nodes hold nothing" in two_nodes.warnings
 
 
 def test_an_unknown_model_is_planned_as_far_as_known_and_said_to_be_unknown() -> None:

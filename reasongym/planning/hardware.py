@@ -148,8 +148,18 @@ def _gpus(deadline_s: float) -> tuple[Gpu, ...]:
         done = subprocess.run(query, capture_output=True, text=True, timeout=deadline_s, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ()
-    found = (_gpu(line) for line in done.stdout.splitlines()) if done.returncode == 0 else ()
-    return tuple(gpu for gpu in found if gpu is not None)
+    found = [_gpu(line) for line in done.stdout.splitlines()] if done.returncode == 0 else []
+    return _visible([gpu for gpu in found if gpu is not None], os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+
+def _visible(gpus: list[Gpu], setting: str | None) -> tuple[Gpu, ...]:
+    """Those that CUDA_VISIBLE_DEVICES leaves; nvidia-smi lists them all. Names instead of numbers count as any GPU."""
+    if setting is None:
+        return tuple(gpus)
+    named = [part.strip() for part in setting.split(",") if part.strip() not in {"", "-1"}]
+    if all(part.isdigit() for part in named):
+        return tuple(gpus[int(part)] for part in named if int(part) < len(gpus))
+    return tuple(gpus[:len(named)])
 
 
 def _gpu(line: str) -> Gpu | None:
