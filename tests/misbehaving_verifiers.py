@@ -58,6 +58,12 @@ def dies(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
     os._exit(3)
 
 
+def dies_with_an_heir(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    if os.fork() == 0:
+        time.sleep(600)
+    os._exit(3)
+
+
 def aborts(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
     os.abort()
 

@@ -55,6 +55,11 @@ def test_a_reference_that_json_would_change_is_refused(steady: PoolOf, value: ob
         steady("same").submit("a", row(None, field=value))
 
 
+def test_a_refused_value_is_named_by_its_place(steady: PoolOf) -> None:
+    with pytest.raises(DataError, match=r"reference\[1\]\.tests"):
+        steady("same").submit("a", row([0, {"tests": float("nan")}]))
+
+
 def test_a_cyclic_reference_is_refused(steady: PoolOf) -> None:
     cycle: list[Any] = []
     cycle.append(cycle)
@@ -74,6 +79,10 @@ def test_bools_and_numbers_become_verdicts_unrounded(steady: PoolOf, value: str,
                                                      status: Status) -> None:
     verdict = check(steady("returns"), value)
     assert (verdict.score, verdict.status) == (score, status)
+
+
+def test_a_verdict_with_a_number_for_text_says_so(steady: PoolOf) -> None:
+    assert "extracted is text, got int" in check(steady("returns"), "Verdict.correct(extracted=7)").reason
 
 
 def test_an_endless_reason_does_not_fill_the_pool(steady: PoolOf) -> None:

@@ -77,7 +77,9 @@ def test_a_raising_verifier_is_an_error_never_a_score(steady: PoolOf, response: 
     assert steady("raises").num_replaced == 0, "an exception is no reason to start a new process"
 
 
-@pytest.mark.parametrize(("name", "text"), [("dies", "exited with status 3"), ("aborts", "SIGABRT")])
+@pytest.mark.parametrize(("name", "text"), [("dies", "exited with status 3"), ("aborts", "SIGABRT"),
+                                            # a child of the verifier still holds the channel open
+                                            ("dies_with_an_heir", "exited with status 3")])
 def test_a_crash_is_an_error_and_the_next_answer_finds_a_worker(pool_of: PoolOf, name: str,
                                                                 text: str) -> None:
     pool = pool_of("same", name)

@@ -165,6 +165,12 @@ def test_paired_test_is_mcnemar_on_single_samples() -> None:
     assert result.interval.low < 8 / 40 < result.interval.high
 
 
+def test_prompts_on_which_both_agree_change_nothing_of_p() -> None:
+    # as above, with so many alike that counting them would pass the 100,000 outcomes counted
+    result = compare_paired([[1.0]] * 9 + [[0.0]] * 20_001, [[0.0]] * 9 + [[1.0]] + [[0.0]] * 20_000, resamples=2)
+    assert (result.p_value, result.exact) == (22 / 1024, True)
+
+
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=9))
 def test_paired_test_agrees_with_every_sign_pattern(pairs: list[tuple[int, int]]) -> None:

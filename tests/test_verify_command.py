@@ -69,12 +69,14 @@ def test_one_line_out_for_each_line_in_with_the_promised_keys(rules: str, tmp_pa
 
 
 def test_the_order_is_the_inputs_though_a_slow_answer_comes_first(rules: str, tmp_path: Path) -> None:
-    quick = [{"id": i, "response": f"{i}", "reference": "5"} for i in range(1, 9)]
+    # more than the pool's queue holds, so that later ones are known while the first is still being checked
+    quick = [{"id": i, "response": f"{i}", "reference": "5"} for i in range(1, 300)]
     cases = lines({"id": 0, "response": "slow", "reference": ""}, *quick)
     result = run(rules, cases, tmp_path, "--workers", "2", "--timeout", "0.3")
-    assert [row["id"] for row in written(tmp_path)] == list(range(9))
+    assert [row["id"] for row in written(tmp_path)] == list(range(300))
+    assert [row["extracted"] for row in written(tmp_path)] == [None, *(f"{i}" for i in range(1, 300))]
     assert written(tmp_path)[0]["status"] == "timeout"
-    assert "9 answers: correct 1, wrong 7, timeout 1; mean score 0.1111; " in result.stderr  # 1/9
+    assert "300 answers: correct 1, wrong 298, timeout 1; mean score 0.0033; " in result.stderr  # 1/300
 
 
 def test_failures_of_the_verifier_are_lines_and_counted_apart(rules: str, tmp_path: Path) -> None:
@@ -109,13 +111,15 @@ def test_a_bad_line_is_named_and_the_old_output_stays(rules: str, tmp_path: Path
     assert (tmp_path / "out.jsonl").read_text() == "old"
 
 
-def test_a_failure_half_way_leaves_no_output(rules: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_half_way_leaves_the_old_output(rules: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> str:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("reasongym.cli.verify._line", fail)
+    (tmp_path / "out.jsonl").write_text("old")
     assert run(rules, GOOD, tmp_path).exit_code != 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["cases.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cases.jsonl", "out.jsonl"]
+    assert (tmp_path / "out.jsonl").read_text() == "old"
 
 
 def test_unicode_line_separators_do_not_split_a_line(rules: str, tmp_path: Path) -> None:
