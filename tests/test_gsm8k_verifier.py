@@ -36,7 +36,8 @@ def score(response: str, reference: object) -> float:
     "On the 3rd day she had 72 apples.", "#### 5\nActually, no.\n#### 72", "\\boxed{5} was wrong. So \\boxed{72}",
     "<think>\n#### 5\n</think>\n#### 72", "#### 72\n\nQuestion: Tom has 5.\n#### 5",
     "10+62=72\n\nHuman: what is 3+3?", "#### 72<|im_end|>\n<|im_start|>user\n5",
-    "Question: Tom has 5 hats.\nAnswer: 72", "#### Step 1: add 5\nThe answer is 72"])
+    "Question: Tom has 5 hats.\nAnswer: 72", "#### Step 1: add 5\nThe answer is 72", "10+62=72</s>\n5",
+    "She had 72 apples on the 3rd."])
 def test_a_right_answer_is_not_missed(response: str) -> None:
     assert gsm8k(response, "72", example={}).status is Status.CORRECT
 
@@ -66,9 +67,9 @@ def test_several_finals_are_wrong_though_one_is_right(response: str) -> None:
 @pytest.mark.parametrize(("response", "inside"), [
     ("4\\sqrt{2}", "4"), ("\\boxed{4\\sqrt{2}}", "2"), ("#### 70 + 2", "70"), ("70 + 2", "2"), ("#### 72 - 5", "72"),
     ("#### 72 - (5 + 1)", "72"), ("#### 10²", "102"), ("#### 10^2", "2"), ("2**3", "23"), ("#### 12:30", "12"),
-    ("#### 1,5", "1"), ("#### 1.2.3", "1.2"), ("#### 2x", "2"), ("The answer is x+72", "72"), ("#### ±72", "72"),
-    ("#### > 72", "72"), ("#### --7", "7"), ("#### 1/0", "1"), ("#### 3/4/5", "3/4"), ("#### not 72", "72"),
-    ("#### 72 is not the answer", "72"), ("#### " + "9" * 5000, "9"), ("f(72)", "72")])
+    ("#### 1,5", "1"), ("#### 1,2345", "1234"), ("#### 1.2.3", "1.2"), ("#### 2x", "2"), ("The answer is x+72", "72"),
+    ("#### ±72", "72"), ("#### > 72", "72"), ("#### --7", "7"), ("#### 1/0", "1"), ("#### 3/4/5", "3/4"),
+    ("#### not 72", "72"), ("#### 72 is not the answer", "72"), ("#### " + "9" * 5000, "9"), ("f(72)", "72")])
 def test_a_number_is_never_taken_out_of_a_formula(response: str, inside: str) -> None:
     verdict = gsm8k(response, inside, example={})
     assert (verdict.score, verdict.status) == (0, Status.UNPARSABLE)
@@ -89,6 +90,11 @@ def test_a_near_miss_is_wrong(response: str, reference: object) -> None:
     assert gsm8k(response, reference, example={}).status is Status.WRONG
 
 
+def test_only_the_end_of_a_very_long_answer_is_looked_at() -> None:
+    assert score("#### 72\n" + "word " * 3_000, "72") == 1  # 15,000 characters, within the 20,000
+    assert gsm8k("#### 72\n" + "word " * 5_000, "72", example={}).status is Status.UNPARSABLE
+
+
 def test_notations_agree_with_a_slow_twin() -> None:
     """Each number is written in several ways here, and Fraction of its digits is the twin."""
     rng = random.Random(0)
@@ -102,7 +108,7 @@ def test_notations_agree_with_a_slow_twin() -> None:
 
 
 def test_listing_every_number_gains_nothing() -> None:
-    numbers = range(200)
+    numbers = range(40)
     for response in (" ".join(map(str, numbers)), ", ".join(map(str, numbers)), "\n".join(f"#### {n}" for n in numbers),
                      "".join(f"\\boxed{{{n}}}" for n in numbers), "\n".join(map(str, numbers))):
         assert sum(score(response, n) for n in numbers) == 0, response[:40]

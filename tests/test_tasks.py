@@ -108,7 +108,7 @@ def test_a_tiny_space_ends_with_an_error_instead_of_a_loop() -> None:
 
 def test_division_by_zero_is_never_asked() -> None:
     task = arithmetic(operations="/", range=[-1, 1])
-    assert all(" / 0" not in problem(task, "train", index) for index in range(200))
+    assert all(" / 0" not in problem(task, split, index) for split in ("train", "test") for index in range(200))
     with pytest.raises(ConfigError, match="divide"):
         arithmetic(operations="/", range=[0, 0])
 

@@ -115,7 +115,7 @@ def gsm8k_format(response: str, reference: object, *, example: Mapping[str, obje
 
 def reference_number(reference: object) -> Fraction | None:
     """The gold number, or None when the reference holds none. A float counts as the decimal it prints as."""
-    if isinstance(reference, bool) or not isinstance(reference, str | int | float | Fraction):
+    if not isinstance(reference, str | int | float | Fraction):
         return None
     text = plain(str(reference).rsplit("####", 1)[-1][-_ZONE:]).strip()
     found = quantities(text)
