@@ -13,8 +13,8 @@ Team 2025, arXiv 2510.18855 (IcePop); Liu, Li et al. 2025, "When Speed Kills Sta
 Assumption: pi_trainer here is the trainer's policy that the step starts from (the `old` of the ratio), not the one that
 is being updated, so the weights are constants: they carry no gradient.
 
-Edge cases: positions outside the mask never matter, have weight 0 and are in no statistic. Bounds are inclusive. NaN at a
-trainable token passes through `token_truncate` and is rejected by the other two; mismatch/kl is NaN either way.
+Edge cases: positions outside the mask never matter, have weight 0 and are in no statistic. Bounds are inclusive. NaN at
+a trainable token passes through `token_truncate` and is rejected by the other two; mismatch/kl is NaN either way.
 
 Departures
 1. A rejected token keeps its place in the denominator of the loss: rejecting half the tokens halves the gradient, where
