@@ -1,0 +1,91 @@
+"""Checkpoints: whole or absent, checked when read, and the previous one stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reasongym.errors import CheckpointError, ResourceError
+from reasongym.training.checkpoints import Checkpoints, LoopState
+
+
+def checkpoints(folder: Path, **changes: object) -> Checkpoints:
+    settings = {"keep_last": 2, "keep_best": True, "fits": {"model": "m", "ranks": 1}} | changes
+    return Checkpoints(folder, **settings)  # type: ignore[arg-type]
+
+
+def write_weights(folder: str) -> None:
+    (Path(folder) / "state").mkdir()
+    (Path(folder) / "state" / "weights.bin").write_bytes(bytes(range(256)))
+
+
+STATE = LoopState(step=10, position=60, updates=10, version=10, best_reward=0.5, best_step=10)
+
+
+def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
+    checkpoints(tmp_path).save(STATE, write_weights)
+    state, path = checkpoints(tmp_path).load()
+    assert state == STATE
+    assert (path / "state" / "weights.bin").read_bytes() == bytes(range(256))
+
+
+def test_a_flipped_byte_is_named_and_the_earlier_checkpoint_offered(tmp_path: Path) -> None:
+    store = checkpoints(tmp_path)
+    store.save(STATE, write_weights)
+    store.save(replace(STATE, step=20), write_weights)
+    damaged = store.path(20) / "state" / "weights.bin"
+    damaged.write_bytes(b"\xff" + damaged.read_bytes()[1:])
+    with pytest.raises(CheckpointError, match=r"(?s)step-000020 is damaged.*weights\.bin.*--resume-from 10"):
+        store.load()
+    assert store.load(10)[0] == STATE
+
+
+@pytest.mark.parametrize("lost", ["state/weights.bin", "loop.json", "seal.json"])
+def test_a_missing_file_is_an_error_not_a_fresh_start(tmp_path: Path, lost: str) -> None:
+    store = checkpoints(tmp_path)
+    (store.save(STATE, write_weights) / lost).unlink()
+    with pytest.raises(CheckpointError, match="damaged"):
+        store.load()
+
+
+def test_a_full_disk_leaves_the_earlier_checkpoint_and_no_scraps(tmp_path: Path) -> None:
+    store = checkpoints(tmp_path)
+    store.save(STATE, write_weights)
+
+    def full(folder: str) -> None:
+        write_weights(folder)
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(ResourceError, match="No space left"):
+        store.save(replace(STATE, step=20), full)
+    assert [p.name for p in tmp_path.iterdir()] == ["step-000010"]
+    assert store.load()[0] == STATE
+
+
+def test_a_process_killed_while_saving_leaves_nothing_that_looks_complete(tmp_path: Path) -> None:
+    store = checkpoints(tmp_path)
+    store.save(STATE, write_weights)
+    (tmp_path / ".step-000020.tmp").mkdir()  # what SIGKILL leaves
+    assert store.steps() == [10]
+    store.save(replace(STATE, step=20), write_weights)
+    assert store.steps() == [10, 20]
+
+
+def test_a_checkpoint_of_another_world_size_is_refused(tmp_path: Path) -> None:
+    checkpoints(tmp_path).save(STATE, write_weights)
+    with pytest.raises(CheckpointError, match="ranks: 1 for 2"):
+        checkpoints(tmp_path, fits={"model": "m", "ranks": 2}).load()
+
+
+def test_the_best_and_the_last_are_kept(tmp_path: Path) -> None:
+    store = checkpoints(tmp_path)
+    for step in (10, 20, 30, 40):
+        store.save(replace(STATE, step=step), write_weights)  # the best stays step 10
+    assert store.steps() == [10, 30, 40]
+
+
+def test_without_any_checkpoint_resuming_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="no checkpoint to resume from"):
+        checkpoints(tmp_path).load()

@@ -1,0 +1,106 @@
+"""Real DeepSpeed ranks in real Ray actors: how a step is cut over ranks, micro-batches and rows never changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the training stack is not installed")
+
+from tiny_model import make_tiny_model  # noqa: E402
+
+from reasongym.training.rows import Sample, micro_batches, pack_rows, split_over_ranks  # noqa: E402
+from reasongym.training.update import LossSettings  # noqa: E402
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def ray_here() -> Iterator[None]:
+    import ray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
+             object_store_memory=100 * 2**20)
+    yield
+    ray.shutdown()
+
+
+def samples() -> list[Sample]:
+    generator = torch.Generator().manual_seed(3)
+
+    def draw(n: int) -> tuple[int, ...]:
+        return tuple(torch.randint(0, 49000, (n,), generator=generator).tolist())
+
+    found = []
+    for prompt_length, lengths in ((9, (5, 12, 3)), (4, (8, 1, 20)), (15, (6, 6, 2))):
+        prompt = draw(prompt_length)
+        found += [Sample(prompt_ids=prompt, token_ids=draw(n), mask=(True,) * n, engine_logprobs=(-10.8,) * n,
+                         advantage=(-1.0) ** k * (k + 1) / 2) for k, n in enumerate(lengths)]
+    return found
+
+
+def train(model: Path, target: Path, *, ranks: int, budget: int, share_prompt: bool) -> tuple[Any, dict[str, Any]]:
+    """Two optimizer steps over `samples`; the totals of the second and the weights after it."""
+    from safetensors.torch import load_file
+
+    from reasongym.training.group import RankGroup
+    from reasongym.training.rank import RankSettings
+    from reasongym.training.zero import ZeroSettings
+
+    # SGD-like comparisons need a step that shows the gradient's size: Adam's first step hides it behind its sign, so
+    # there are two, on which moments and clipping act.
+    zero = ZeroSettings(stage=3, dtype="float32", device="cpu", learning_rate=1e-3, weight_decay=0.01, betas=(0.9, 0.99),
+                        max_grad_norm=1.0, offload_optimizer=False)
+    settings = RankSettings(model=str(model), zero=zero, world=ranks, temperature=1.0, chunk_tokens=16,
+                            gradient_checkpointing=False, trust_remote_code=False, reference=False,
+                            bucket_bytes=1 << 20, threads=1, timeout_s=200, seed=0)
+    group = RankGroup(settings, [({"num_cpus": 0}, {})] * ranks, start_timeout_s=200, step_timeout_s=200)
+    try:
+        group.build()
+        rows = pack_rows(samples(), share_prompt=share_prompt, budget=budget)
+        dealt = split_over_ranks(micro_batches(rows, budget=budget), ranks)
+        loss = LossSettings(clip_low=0.2, clip_high=0.2, aggregation="token", kl_coefficient=0.0, kl_estimator="k3",
+                            denominator=float(sum(len(s.token_ids) for s in samples())), correction="token_truncate",
+                            correction_cap=2.0, correction_floor=0.5)
+        for _ in range(2):
+            totals: Sequence[Any] = group.scatter("train", [(micros, loss, 1e-3, None) for micros in dealt])
+        group.call("export", str(target), str(model))
+    finally:
+        group.close()
+    return totals, load_file(target / "model.safetensors")
+
+
+@pytest.fixture(scope="module")
+def reference(tiny: Path, ray_here: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, dict[str, Any]]:
+    """One rank, one micro-batch, every completion in a row of its own."""
+    return train(tiny, tmp_path_factory.mktemp("one"), ranks=1, budget=10_000, share_prompt=False)
+
+
+@pytest.mark.parametrize(("ranks", "budget", "share_prompt"), [(1, 40, False), (1, 10_000, True), (2, 60, True)],
+                         ids=["many micro-batches", "shared prompts", "two ranks, many, shared"])
+def test_how_a_step_is_cut_changes_neither_loss_nor_weights(
+        tiny: Path, reference: tuple[Any, dict[str, Any]], tmp_path: Path, ranks: int, budget: int,
+        share_prompt: bool) -> None:
+    expected_totals, expected = reference
+    totals, weights = train(tiny, tmp_path, ranks=ranks, budget=budget, share_prompt=share_prompt)
+    assert sum(t.loss for t in totals) == pytest.approx(sum(t.loss for t in expected_totals), rel=1e-4, abs=1e-6)
+    assert totals[0].grad_norm == pytest.approx(expected_totals[0].grad_norm, rel=1e-4)
+    start = _start(tiny)
+    for name, tensor in expected.items():
+        moved = (tensor - start[name]).abs().max()
+        assert moved > 1e-4, f"{name} did not move, so the comparison would show nothing"
+        torch.testing.assert_close(weights[name], tensor, rtol=0, atol=0.02 * float(moved))
+
+
+def _start(model: Path) -> dict[str, Any]:
+    from safetensors.torch import load_file
+
+    return load_file(model / "model.safetensors")

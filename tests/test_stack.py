@@ -1,0 +1,156 @@
+"""The whole stack as a user runs it: `reasongym train` on real Ray, vLLM and two ZeRO-3 ranks, on a tiny model.
+
+One run of four steps is the measure. A second run of the same seed is killed with SIGKILL after its first checkpoint
+and resumed; it must have sampled the same tokens and end with the same weights.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_model import make_tiny_model
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
+
+SETTINGS = ("trainer.ranks=2", "rollout.prompts_per_step=4", "rollout.group_size=4", "rollout.max_new_tokens=12",
+            "rollout.max_prompt_tokens=96", "rollout.kv_cache_gib=0.1", "evaluation.prompts=4", "evaluation.every=4",
+            "checkpoint.every=2", "trainer.learning_rate=1e-3", "rollout.max_num_seqs=32",
+            "task.verifier={verifier}")
+
+VERIFIER = '''
+from reasongym.verifiers import verifier
+
+@verifier("length_parity")
+def length_parity(response, reference, *, example):
+    """A random model answers nothing right; this gives it something to learn from."""
+    return (len(response) % 7) / 7
+'''
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stack")
+    make_tiny_model(folder / "model")
+    (folder / "rules.py").write_text(VERIFIER)
+    return folder
+
+
+def command(folder: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "reasongym", "train", *arguments]
+
+
+def new_run(folder: Path, name: str) -> list[str]:
+    sets = [s.format(verifier=f"{folder}/rules.py:length_parity") for s in SETTINGS]
+    return command(folder, "--task", "arithmetic", "--model", str(folder / "model"), "--recipe", "cpu", "--steps", "4",
+                   "--seed", "7", "--name", name, "--runs", str(folder / "runs"),
+                   *(part for s in sets for part in ("--set", s)))
+
+
+def run(arguments: list[str], folder: Path) -> str:
+    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, timeout=800, check=False)
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-5000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def whole(workshop: Path) -> Path:
+    """The uninterrupted run's folder."""
+    run(new_run(workshop, "whole"), workshop)
+    return workshop / "runs" / "whole"
+
+
+def rollouts(path: Path) -> dict[int, list[tuple[Any, ...]]]:
+    """Step -> what was sampled, in order."""
+    from reasongym.tracking import read_rollouts
+
+    return {int(file.stem.removeprefix("step-")): [
+        (row["index"], row["seed"], tuple(row["prompt_token_ids"]), tuple(row["token_ids"]), row["reward"])
+        for row in read_rollouts(file)] for file in sorted((path / "rollouts").glob("*.parquet"))}
+
+
+def metrics(path: Path) -> dict[int, dict[str, float]]:
+    found: dict[int, dict[str, float]] = {}
+    for line in (path / "metrics.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        found.setdefault(row["step"], {}).update(row)
+    return found
+
+
+def test_a_run_leaves_everything_a_researcher_needs(whole: Path) -> None:
+    assert {p.name for p in whole.iterdir()} >= {"config.yaml", "environment.json", "metrics.jsonl", "tensorboard",
+                                                "rollouts", "checkpoints", "report.html", "final"}
+    assert sorted(rollouts(whole)) == [1, 2, 3, 4]
+    assert all(len(rows) == 16 for rows in rollouts(whole).values())
+    rows = metrics(whole)
+    assert all(row["mismatch/mean_abs_logprob_diff"] < 0.05 for step, row in rows.items() if step)
+    assert {"eval/reward/mean"} <= rows[0].keys() & rows[4].keys()
+    assert any(row["train/grad_norm"] > 0 for step, row in rows.items() if step)
+
+
+def test_rollouts_are_read_by_datasets(whole: Path, tmp_path: Path) -> None:
+    import datasets
+
+    loaded = datasets.load_dataset("parquet", data_files=str(whole / "rollouts" / "*.parquet"), split="train",
+                                   cache_dir=str(tmp_path))
+    assert len(loaded) == 64
+    assert {"prompt", "completion", "reward", "token_ids", "logprobs"} <= set(loaded.column_names)
+
+
+def test_the_final_model_loads_and_answers_and_is_not_the_first(whole: Path, workshop: Path) -> None:
+    import torch
+    from safetensors.torch import load_file
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(whole / "final")
+    model = AutoModelForCausalLM.from_pretrained(whole / "final")
+    text = tokenizer.apply_chat_template([{"role": "user", "content": "2 + 2?"}], tokenize=False)
+    answer = model.generate(**tokenizer(text, return_tensors="pt"), max_new_tokens=4, do_sample=False)
+    assert answer.shape[1] > len(tokenizer(text)["input_ids"])
+    first, last = (load_file(folder / "model.safetensors") for folder in (workshop / "model", whole / "final"))
+    assert first.keys() == last.keys()
+    assert any(not torch.equal(first[name], last[name]) for name in first)
+
+
+def test_a_run_killed_and_resumed_is_the_run_that_was_not(whole: Path, workshop: Path) -> None:
+    import torch
+    from safetensors.torch import load_file
+
+    killed = workshop / "runs" / "killed"
+    kill_after(new_run(workshop, "killed"), workshop, killed / "checkpoints" / "step-000002")
+    assert not (killed / "final").exists()
+    output = run(command(workshop, "--resume", str(killed)), workshop)
+    assert "resumed from step 2" in output
+    assert rollouts(killed) == rollouts(whole)
+    resumed, straight = metrics(killed), metrics(whole)
+    assert resumed[4]["train/learning_rate"] == straight[4]["train/learning_rate"]
+    assert resumed[4]["reward/mean"] == straight[4]["reward/mean"]
+    for name, tensor in load_file(whole / "final" / "model.safetensors").items():
+        torch.testing.assert_close(load_file(killed / "final" / "model.safetensors")[name], tensor, rtol=0, atol=1e-5)
+
+
+def kill_after(arguments: list[str], folder: Path, appears: Path) -> None:
+    """Start a run and SIGKILL its whole session once a path is there: nothing of it gets to clean up."""
+    with subprocess.Popen(arguments, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          start_new_session=True) as process:
+        deadline = time.monotonic() + 800
+        while not appears.exists():
+            assert process.poll() is None, "the run ended before it was killed"
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_a_run_that_exists_is_not_written_over(whole: Path, workshop: Path) -> None:
+    before = (whole / "metrics.jsonl").read_bytes()
+    done = subprocess.run(new_run(workshop, "whole"), cwd=workshop, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert "--resume" in done.stderr
+    assert (whole / "metrics.jsonl").read_bytes() == before
