@@ -6,12 +6,13 @@ the transport must be registered there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-__all__ = ["BACKEND", "SharedMemoryEngine", "WeightChecksums", "register"]
+__all__ = ["BACKEND", "SharedMemoryEngine", "WeightChecksums", "digests", "register", "repack_tied_heads"]
 
 BACKEND = "reasongym_shared_memory"
 
@@ -79,6 +80,7 @@ class SharedMemoryEngine(WeightTransferEngine):  # type: ignore[misc]
         from vllm.model_executor.model_loader.reload import finalize_layerwise_reload
 
         finalize_layerwise_reload(self.model, self.model_config)
+        repack_tied_heads(self.model)
 
     def shutdown(self) -> None:
         return
@@ -89,12 +91,10 @@ class WeightChecksums:
 
     def reasongym_checksums(self) -> dict[str, str]:
         """Checkpoint name -> digest. With tensor parallelism the shards are not comparable and the answer is empty."""
-        from reasongym.sync.checksums import digest
-
         model = self.model_runner.get_model()  # type: ignore[attr-defined]
         if self.parallel_config.tensor_parallel_size > 1:  # type: ignore[attr-defined]
             return {}
-        return {name: digest(tensor) for name, tensor in _checkpoint_tensors(model)}
+        return digests(model)
 
     def reasongym_corrupt(self, name: str) -> None:
         """Change one element of the weights in use. For tests of the checksums only."""
@@ -103,19 +103,51 @@ class WeightChecksums:
         parameter.data.view(-1)[0] += 1.0
 
 
-def _checkpoint_tensors(model: Any) -> Any:
-    """Every parameter as the checkpoint names it; vLLM's fused projections are split into their parts."""
+def repack_tied_heads(model: torch.nn.Module) -> None:
+    """Pack an output head's weights anew where they are the embedding's.
+
+    vLLM's CPU path multiplies with a packed copy. The layer-wise reload packs the layers that it loaded, and a tied head
+    is never loaded by its own name: without this it goes on multiplying with the weights of the engine's start.
+    """
+    owners: dict[int, torch.nn.Module] = {}
+    for module in model.modules():
+        weight = getattr(module, "weight", None)
+        if weight is None or not hasattr(module, "cpu_linear") or not weight.numel():
+            continue
+        if owners.setdefault(weight.data_ptr(), module) is not module:
+            module.quant_method.process_weights_after_loading(module)  # type: ignore[operator, union-attr]
+
+
+def digests(model: torch.nn.Module) -> dict[str, str]:
+    """Checkpoint name -> digest of the weights in use. A parameter that two modules share must be the same in both:
+    where a tied copy is stale, the name's digest says so and equals nothing."""
+    from reasongym.sync.checksums import digest
+
+    uses: dict[str, dict[str, str]] = {}  # a parameter's first name -> where it is used -> digest
+    owners: dict[int, str] = {}
+    for name, tensor, stored in _checkpoint_tensors(model):
+        owner = owners.setdefault(stored.data_ptr(), name) if stored.numel() else name
+        places = uses.setdefault(owner, {})
+        places[name] = digest(tensor)
+        if stored.numel() and stored is not tensor:
+            places[f"{name} as stored"] = digest(stored)
+    return {owner: places[owner] if len(set(places.values())) == 1 else str(places) for owner, places in uses.items()}
+
+
+def _checkpoint_tensors(model: Any) -> Iterator[tuple[str, torch.Tensor, torch.Tensor]]:
+    """Every parameter as the checkpoint names it: name, weights in use, stored weights (empty where vLLM dropped them).
+    vLLM's fused projections are split into their parts."""
     packed = getattr(model, "packed_modules_mapping", {})
     for module_name, module in model.named_modules():
         for short, parameter in module.named_parameters(recurse=False):
             tensor = _weight_in_use(module) if short == "weight" else parameter.data
             fused, parts = next(((f, p) for f, p in packed.items() if module_name.endswith(f".{f}")), ("", []))
             if not parts:
-                yield f"{module_name}.{short}", tensor
+                yield f"{module_name}.{short}", tensor, parameter.data
                 continue
             stem = module_name.removesuffix(fused)
             for part, piece in zip(parts, tensor.split(module.output_sizes, dim=0), strict=True):
-                yield f"{stem}{part}.{short}", piece
+                yield f"{stem}{part}.{short}", piece, parameter.data[:0]
 
 
 def _weight_in_use(module: Any) -> torch.Tensor:
@@ -136,3 +168,4 @@ def _weight_in_use(module: Any) -> torch.Tensor:
         rows[:, start:start + 256].fill_diagonal_(1)
         blocks.append(multiply(rows, module.weight, None).clone())
     return torch.cat(blocks).t()
+
