@@ -37,10 +37,9 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
 
 
 class Model(torch.nn.Module):  # type: ignore[misc]
-    packed_modules_mapping = {"qkv_proj": ["q_proj", "k_proj", "v_proj"]}
-
     def __init__(self) -> None:
         super().__init__()
+        self.packed_modules_mapping = {"qkv_proj": ["q_proj", "k_proj", "v_proj"]}
         torch.manual_seed(0)
         self.embed = Packed(torch.randn(10, 6))
         self.attention = Attention()

@@ -57,8 +57,8 @@ def train(model: Path, target: Path, *, ranks: int, budget: int, share_prompt: b
 
     # SGD-like comparisons need a step that shows the gradient's size: Adam's first step hides it behind its sign, so
     # there are two, on which moments and clipping act.
-    zero = ZeroSettings(stage=3, dtype="float32", device="cpu", learning_rate=1e-3, weight_decay=0.01, betas=(0.9, 0.99),
-                        max_grad_norm=1.0, offload_optimizer=False)
+    zero = ZeroSettings(stage=3, dtype="float32", device="cpu", learning_rate=1e-3, weight_decay=0.01,
+                        betas=(0.9, 0.99), max_grad_norm=1.0, offload_optimizer=False)
     settings = RankSettings(model=str(model), zero=zero, world=ranks, temperature=1.0, chunk_tokens=16,
                             gradient_checkpointing=False, trust_remote_code=False, reference=False,
                             bucket_bytes=1 << 20, threads=1, timeout_s=200, seed=0)

@@ -55,7 +55,8 @@ def test_without_a_micro_batch_each_rank_still_takes_part_in_the_step() -> None:
 
 
 def test_warm_up_starts_above_zero_and_reaches_the_peak_after_it() -> None:
-    rates = [learning_rate(s, peak=1.0, steps=10, warmup_steps=3, schedule="constant", floor_ratio=0) for s in (1, 3, 4)]
+    rates = [learning_rate(step, peak=1.0, steps=10, warmup_steps=3, schedule="constant", floor_ratio=0)
+             for step in (1, 3, 4)]
     assert rates == [0.25, 0.75, 1.0]
 
 

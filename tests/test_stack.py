@@ -150,7 +150,8 @@ def kill_after(arguments: list[str], folder: Path, appears: Path) -> None:
 
 def test_a_run_that_exists_is_not_written_over(whole: Path, workshop: Path) -> None:
     before = (whole / "metrics.jsonl").read_bytes()
-    done = subprocess.run(new_run(workshop, "whole"), cwd=workshop, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(new_run(workshop, "whole"), cwd=workshop, capture_output=True, text=True, timeout=120,
+                          check=False)
     assert done.returncode == 2
     assert "--resume" in done.stderr
     assert (whole / "metrics.jsonl").read_bytes() == before

@@ -48,7 +48,8 @@ class Receiver:
 
 def weights() -> dict[str, Any]:
     torch.manual_seed(0)
-    return {"embed": torch.randn(40, 3), "half": torch.randn(7).bfloat16(), "norm": torch.ones(5), "big": torch.randn(300)}
+    return {"embed": torch.randn(40, 3), "half": torch.randn(7).bfloat16(), "norm": torch.ones(5),
+            "big": torch.randn(300)}
 
 
 @pytest.fixture

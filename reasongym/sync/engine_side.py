@@ -106,8 +106,8 @@ class WeightChecksums:
 def repack_tied_heads(model: torch.nn.Module) -> None:
     """Pack an output head's weights anew where they are the embedding's.
 
-    vLLM's CPU path multiplies with a packed copy. The layer-wise reload packs the layers that it loaded, and a tied head
-    is never loaded by its own name: without this it goes on multiplying with the weights of the engine's start.
+    vLLM's CPU path multiplies with a packed copy. The layer-wise reload packs the layers that it loaded, and a tied
+    head is never loaded by its own name: without this it goes on multiplying with the weights of the engine's start.
     """
     owners: dict[int, torch.nn.Module] = {}
     for module in model.modules():

@@ -39,8 +39,8 @@ def init_distributed(*, rank: int, world: int, local_rank: int, address: str, po
     logging.getLogger("DeepSpeed").setLevel(logging.WARNING)
     import deepspeed
 
-    # Its shared-memory all-reduce is compiled at first use, behind a lock file: a build that was killed leaves the lock,
-    # and every later run waits for it without end. gloo needs no compiler.
+    # Its shared-memory all-reduce is compiled at first use, behind a lock file: a build that was killed leaves the
+    # lock, and every later run waits for it without end. gloo needs no compiler.
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     deepspeed.init_distributed(dist_backend="nccl" if device == "cuda" else "gloo", verbose=False,
                                timeout=timedelta(seconds=timeout_s))
