@@ -45,7 +45,6 @@ Examples:
 def command(**options: Any) -> None:
     """Train a model on a task by reinforcement learning with verifiable rewards."""
     from reasongym.planning import Hardware, plan, shape_of
-    from reasongym.training.run import resume_run, start_run
 
     if options["resume_from"] is not None and not options["resume"]:
         raise ConfigError(message("--resume-from needs --resume", got=f"--resume-from {options['resume_from']}",
@@ -53,11 +52,14 @@ def command(**options: Any) -> None:
     if options["hardware"] and not options["dry_run"]:
         raise ConfigError(message("--hardware describes a machine for planning", got="no --dry-run",
                                   expected="--dry-run --hardware TEXT", remedy="add --dry-run"))
-    hardware = Hardware.described(options["hardware"]) if options["hardware"] else Hardware.detect()
+    described = options["hardware"]
+    hardware = Hardware.described(described) if described else Hardware.detect(options["runs"] or "runs")
     config = _resumed(options) if options["resume"] else _configured(options, hardware)
     if options["dry_run"]:
         click.echo(plan(config, hardware, shape_of(config.model.path)).describe())
         return
+    from reasongym.training.run import resume_run, start_run  # torch and Ray: not for a dry run
+
     if options["resume"]:
         sys.exit(resume_run(config, hardware, Path(options["resume"]), step=options["resume_from"]))
     sys.exit(start_run(config, hardware))

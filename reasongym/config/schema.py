@@ -238,10 +238,6 @@ class RunConfig(Section):
         if rollout.prompts_per_step % trainer.mini_batches:
             raise ValueError(f"rollout.prompts_per_step={rollout.prompts_per_step} does not divide into "
                              f"trainer.mini_batches={trainer.mini_batches} equal parts")
-        if rollout.prompts_per_step // trainer.mini_batches < trainer.ranks and not trainer.share_prompt:
-            per = rollout.prompts_per_step // trainer.mini_batches * rollout.group_size
-            if per < trainer.ranks:
-                raise ValueError(f"a mini-batch of {per} rollouts cannot feed trainer.ranks={trainer.ranks}")
         if self.trainer.schedule != "constant" and trainer.warmup_steps >= self.steps:
             raise ValueError(f"trainer.warmup_steps={trainer.warmup_steps} leaves nothing of steps={self.steps}")
         if self.algorithm.aggregation_constant and self.algorithm.aggregation != "constant":

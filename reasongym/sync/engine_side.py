@@ -12,10 +12,9 @@ from typing import Any
 
 import torch
 
-__all__ = ["BACKEND", "SharedMemoryEngine", "WeightChecksums", "digests", "register", "repack_tied_heads"]
+from reasongym.sync.shared_memory import BACKEND, open_segment, view
 
-BACKEND = "reasongym_shared_memory"
-
+__all__ = ["SharedMemoryEngine", "WeightChecksums", "digests", "register", "repack_tied_heads"]
 
 def register() -> None:
     """Make `BACKEND` known to vLLM's factory; vLLM may call it several times in one process."""
@@ -69,8 +68,6 @@ class SharedMemoryEngine(WeightTransferEngine):  # type: ignore[misc]
             torch.accelerator.synchronize()
 
     def receive_weights(self, update_info: SharedMemoryUpdate) -> None:
-        from reasongym.sync.shared_memory import open_segment, view
-
         segment = open_segment(update_info.path, update_info.nbytes)
         # The layer-wise reload keeps references to what it is given until its layer is complete, which may be in a
         # later bucket, while the sender reuses the segment: so each tensor is copied.

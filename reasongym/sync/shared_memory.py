@@ -21,8 +21,10 @@ from reasongym.errors import ResourceError, message
 from reasongym.sync.checksums import digest
 from reasongym.sync.layout import Bucket
 
-__all__ = ["SharedMemorySender", "WeightSyncClient", "open_segment", "remove_stale_segments", "view"]
+__all__ = ["BACKEND", "SharedMemorySender", "WeightSyncClient", "open_segment", "remove_stale_segments", "view"]
 
+BACKEND = "reasongym_shared_memory"
+"""This transport's name in vLLM's factory."""
 PREFIX = "reasongym-weights"
 
 

@@ -12,9 +12,8 @@ import torch
 from reasongym.errors import ConfigError, message
 from reasongym.sync.checksums import digest
 from reasongym.sync.client import EnginesClient
-from reasongym.sync.engine_side import BACKEND
 from reasongym.sync.layout import Bucket
-from reasongym.sync.shared_memory import SharedMemorySender
+from reasongym.sync.shared_memory import BACKEND, SharedMemorySender
 
 __all__ = ["backend_name", "make_sender"]
 

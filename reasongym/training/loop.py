@@ -89,7 +89,7 @@ def record(session: Session, step: int, values: dict[str, float], groups: list[G
     session.progress.step(step, values)
     trouble = session.diagnosis.observe(step, groups)
     if trouble:
-        session.progress.note(trouble)
+        session.progress.banner(trouble)
 
 
 def write(session: Session, step: int, groups: list[Group]) -> None:

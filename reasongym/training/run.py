@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,9 @@ from reasongym.tasks import RewardPart, Task
 from reasongym.tracking import Progress, RunFolder, environment, write_report
 from reasongym.training.checkpoints import LoopState
 from reasongym.training.loop import train
-from reasongym.training.session import Interrupted, Session, make_task, open_session, reward_parts
+from reasongym.training.quiet import quiet_libraries
+from reasongym.training.session import Interrupted, Session, open_session
+from reasongym.training.task import make_task, reward_parts
 
 __all__ = ["resume_run", "start_run"]
 
@@ -22,7 +23,7 @@ INTERRUPTED = 130  # exit status, as shells report Ctrl-C
 
 def start_run(config: RunConfig, hardware: Hardware) -> int:
     """Train a new run. Returns the exit status. Everything that can be refused is, before the folder is made."""
-    _quiet()
+    quiet_libraries()
     planned, task, parts = _prepare(config, hardware)
     name = config.name if config.name != "auto" else _name(config)
     config = config.model_copy(update={"name": name})
@@ -34,7 +35,7 @@ def start_run(config: RunConfig, hardware: Hardware) -> int:
 
 def resume_run(config: RunConfig, hardware: Hardware, path: Path, *, step: int | None) -> int:
     """Continue the run in `path` from its newest checkpoint, or from that of `step`."""
-    _quiet()
+    quiet_libraries()
     planned, task, parts = _prepare(config, hardware)
     folder = RunFolder(path, resume=True)
     folder.write_config(dump_yaml(config))
@@ -121,10 +122,3 @@ def _facts(planned: Plan, task: Task) -> dict[str, Any]:
 def _name(config: RunConfig) -> str:
     task = Path(config.task.name.partition(":")[0]).stem
     return f"{task}-{config.algorithm.name}-{time.strftime('%Y%m%d-%H%M%S')}"
-
-
-def _quiet() -> None:
-    """Libraries log to the screen through these; set before they are imported."""
-    for name, value in {"TRANSFORMERS_VERBOSITY": "error", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TQDM_DISABLE": "1",
-                        "TOKENIZERS_PARALLELISM": "false", "DS_ACCELERATOR_QUIET": "1"}.items():
-        os.environ.setdefault(name, value)

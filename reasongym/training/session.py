@@ -8,23 +8,21 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from reasongym import registry
 from reasongym.config import RunConfig
-from reasongym.errors import ConfigError, message, nearest
 from reasongym.models import load_tokenizer, model_folder
 from reasongym.planning import Plan
 from reasongym.records import Prompt
 from reasongym.rollout.pool import EnginePool
 from reasongym.rollout.prompts import PromptSource
-from reasongym.rollout.requests import EngineSettings
+from reasongym.rollout.requests import engine_settings
 from reasongym.scoring import ScoringPool
 from reasongym.sync.checksums import compare
 from reasongym.sync.transports import backend_name
-from reasongym.tasks import RewardPart, Task, TaskOptions
+from reasongym.tasks import RewardPart, Task
 from reasongym.tracking import Diagnosis, MetricsLog, Progress, RunFolder
 from reasongym.training.checkpoints import Checkpoints
 from reasongym.training.cluster import ray_cluster
@@ -32,7 +30,7 @@ from reasongym.training.group import RankGroup
 from reasongym.training.rank import RankSettings
 from reasongym.training.zero import ZeroSettings
 
-__all__ = ["Interrupted", "Session", "Stop", "make_task", "open_session", "reward_parts"]
+__all__ = ["Interrupted", "Session", "Stop", "open_session"]
 
 
 class Interrupted(Exception):
@@ -108,26 +106,6 @@ class Session:
             self.engines.call("sleep")
 
 
-def make_task(config: RunConfig, *, training: bool) -> Task:
-    """The configured task. `training` allows the embedded substitute for a data set that is not there."""
-    options = TaskOptions(data=config.task.data, training=training, settings=config.task.settings)
-    return registry.task(config.task.name, options)
-
-
-def reward_parts(config: RunConfig, task: Task) -> tuple[RewardPart, ...]:
-    """The task's parts under the run's verifier and weights. Raises ConfigError for a weight of no part."""
-    names = [part.name for part in task.rewards]
-    for name in config.task.weights:
-        if name not in names:
-            raise ConfigError(message(f"task.weights names no reward part.{nearest(name, names)}", got=name,
-                                      expected=f"parts of {task.name}: {', '.join(names)}", remedy="correct the name"))
-    parts = [replace(p, weight=config.task.weights.get(p.name, p.weight)) for p in task.rewards]
-    if config.task.verifier:
-        registry.verifier(config.task.verifier)
-        parts[0] = replace(parts[0], verifier=config.task.verifier)
-    return tuple(parts)
-
-
 @contextlib.contextmanager
 def open_session(config: RunConfig, plan: Plan, folder: RunFolder, progress: Progress, *, task: Task,
                  parts: Sequence[RewardPart]) -> Iterator[Session]:
@@ -143,9 +121,12 @@ def open_session(config: RunConfig, plan: Plan, folder: RunFolder, progress: Pro
                                                   memory_mib=config.scoring.memory_mib))
         metrics = MetricsLog(folder, config.tracking.tensorboard)
         stack.callback(metrics.close)
+        for note in metrics.notes:
+            progress.note(note)
         progress.note("starting Ray, the engines and the training ranks")
         cluster = stack.enter_context(ray_cluster(config, plan))
-        engines = EnginePool(_engine_settings(config, plan, model), cluster.engines,
+        engines = EnginePool(engine_settings(config, plan, model, transport=backend_name(plan.transport)),
+                             cluster.engines,
                              start_timeout_s=config.rollout.start_timeout_s,
                              completion_timeout_s=config.rollout.completion_timeout_s)
         stack.callback(engines.close)
@@ -174,16 +155,6 @@ def _checkpoints(config: RunConfig, folder: RunFolder) -> Checkpoints:
             "task": config.task.name, "seed": config.seed}
     return Checkpoints(folder.checkpoints, keep_last=config.checkpoint.keep_last,
                        keep_best=config.checkpoint.keep_best, fits=fits)
-
-
-def _engine_settings(config: RunConfig, plan: Plan, model: str) -> EngineSettings:
-    r = config.rollout
-    return EngineSettings(
-        model=model, dtype=plan.dtype, device=plan.device, max_tokens=r.max_prompt_tokens + r.max_new_tokens,
-        tensor_parallel=r.tensor_parallel, max_num_seqs=r.max_num_seqs, kv_cache_gib=r.kv_cache_gib,
-        gpu_memory_utilization=r.gpu_memory_utilization, enforce_eager=r.enforce_eager,
-        sleep_mode=config.resources.placement == "shared", trust_remote_code=config.model.trust_remote_code,
-        transport=backend_name(plan.transport), seed=config.seed)
 
 
 def _rank_settings(config: RunConfig, plan: Plan, model: str) -> RankSettings:
