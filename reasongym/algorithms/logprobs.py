@@ -6,6 +6,7 @@
 The logits of 16,384 tokens over a vocabulary of 151,936 take 10 GB in float32. Here they exist for `chunk_tokens`
 tokens at a time, in the forward pass and in the backward pass alike: each chunk is checkpointed, so its logits are
 dropped and computed again when its gradient is due. The price is a second pass through the head.
+What remains beside them is the head's own gradient, V x D a chunk: below D tokens a smaller chunk saves nothing.
 
 Assumption: `head` gives the same logits for the same input both times, as a linear layer does.
 
@@ -63,9 +64,10 @@ def _chunk(hidden_CD: Tensor, targets_C: Tensor, head: Callable[[Tensor], Tensor
     if logits_CV.dtype != torch.float64:
         logits_CV = logits_CV.float()
     log_probs_CV = torch.log_softmax(logits_CV / temperature, dim=-1)
+    del logits_CV  # a quarter of the peak
     logprobs_C = log_probs_CV.gather(-1, targets_C[:, None]).squeeze(-1)
     # Last on purpose: recomputation ends with the last tensor that the backward pass needs, so this runs once only.
     with torch.no_grad():
         bounded_CV = log_probs_CV.clamp(min=torch.finfo(log_probs_CV.dtype).min)  # 0 x -inf would be NaN
-        entropy_C = -torch.linalg.vecdot(log_probs_CV.exp(), bounded_CV)
+        entropy_C = -bounded_CV.mul_(log_probs_CV.exp()).sum(-1)
     return logprobs_C, entropy_C
