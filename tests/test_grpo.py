@@ -67,9 +67,6 @@ def divisor_of(data: dict[str, Tensor], kind: str) -> float:
     return denominator(num_tokens=int(mask.sum()), num_sequences=int(mask.any(-1).sum()), kind=kind, constant=8)
 
 
-# Advantages
-
-
 def test_std_is_of_the_kind_that_was_named() -> None:
     # mean 1/4; squares 9/16 + 3/16 = 12/16; unbiased sqrt(12/16/3) = 1/2; biased sqrt(12/16/4) = sqrt(3)/4.
     assert grpo.advantages([1, 0, 0, 0], std="unbiased") == pytest.approx([1.5, -0.5, -0.5, -0.5], abs=1e-15)
@@ -118,9 +115,6 @@ def test_advantages_follow_the_formula_in_any_order(rewards: list[float], std: s
     assert got == pytest.approx([(reward - mean) / spread for reward in rewards], abs=1e-9)
     order = random.Random(seed).sample(range(len(rewards)), len(rewards))
     assert grpo.advantages([rewards[i] for i in order], std=std) == [got[i] for i in order]
-
-
-# Loss
 
 
 def test_clip_bounds_the_gain_only() -> None:
@@ -216,8 +210,6 @@ def test_nothing_under_the_mask_matters(seed: int, poison: float, kind: str) -> 
     for one, other in zip(*(grpo.loss(**d, clip_low=0.2, clip_high=0.28) for d in (data, dirty)), strict=True):
         assert torch.equal(one, other)
 
-
-# Aggregation
 
 LOSSES = torch.tensor([[1.0, 2.0, 3.0, 4.0], [10.0, 0.0, 0.0, 0.0]])
 LENGTHS_4_1 = torch.tensor([[1, 1, 1, 1], [1, 0, 0, 0]]).bool()
