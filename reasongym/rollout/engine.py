@@ -28,8 +28,6 @@ def actor_environment(device: str) -> dict[str, str]:
             variables["LD_PRELOAD"] = library
         # vLLM keeps a core free for its front end by default: of two cores it would sample on one.
         variables["VLLM_CPU_NUM_OF_RESERVED_CPU"] = "0"
-        # The trainer shares these cores: threads that spin after a parallel region would steal them.
-        variables |= {"KMP_BLOCKTIME": "1", "OMP_WAIT_POLICY": "PASSIVE"}
     return variables
 
 

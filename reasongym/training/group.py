@@ -19,8 +19,7 @@ class RankGroup:
     def __init__(self, settings: RankSettings, placements: Sequence[tuple[dict[str, Any], dict[str, str]]], *,
                  start_timeout_s: float, step_timeout_s: float) -> None:
         self.settings, self.start_timeout_s, self.step_timeout_s = settings, start_timeout_s, step_timeout_s
-        common = {"DS_ACCELERATOR": settings.zero.device, "TOKENIZERS_PARALLELISM": "false", "TQDM_DISABLE": "1",
-                  "OMP_WAIT_POLICY": "PASSIVE"}
+        common = {"DS_ACCELERATOR": settings.zero.device, "TOKENIZERS_PARALLELISM": "false", "TQDM_DISABLE": "1"}
         remote = ray.remote(Rank)
         self.ranks = [remote.options(runtime_env={"env_vars": common | variables}, **options).remote(settings, index)
                       for index, (options, variables) in enumerate(placements)]
