@@ -6,9 +6,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reasongym.config import RunConfig
+from reasongym.planning import Plan
 from reasongym.records import Prompt
 
-__all__ = ["EngineSettings", "Request", "requests_for"]
+__all__ = ["EngineSettings", "Request", "engine_settings", "requests_for"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,17 @@ class EngineSettings:
     trust_remote_code: bool = False
     transport: str | None = None
     seed: int = 0
+
+
+def engine_settings(config: RunConfig, plan: Plan, model: str, *, transport: str | None) -> EngineSettings:
+    """The configured engine. model: a path for loaders. transport: None for an engine that no trainer feeds."""
+    r = config.rollout
+    return EngineSettings(
+        model=model, dtype=plan.dtype, device=plan.device, max_tokens=r.max_prompt_tokens + r.max_new_tokens,
+        tensor_parallel=r.tensor_parallel, max_num_seqs=r.max_num_seqs, kv_cache_gib=r.kv_cache_gib,
+        gpu_memory_utilization=r.gpu_memory_utilization, enforce_eager=r.enforce_eager,
+        sleep_mode=transport is not None and config.resources.placement == "shared",
+        trust_remote_code=config.model.trust_remote_code, transport=transport, seed=config.seed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from reasongym.records import Group, Rollout
 from reasongym.tracking.atomic import make_folder, write_atomic
 from reasongym.tracking.folder import RunFolder
 
-__all__ = ["read_rollouts", "rollout_files", "write_rollouts"]
+__all__ = ["read_rollouts", "rollout_files", "write_groups", "write_rollouts"]
 
 COLUMNS: dict[str, pa.DataType] = {
     "step": pa.int64(), "group": pa.int32(), "task": pa.string(), "split": pa.string(), "index": pa.int64(),
@@ -31,10 +31,15 @@ PART_COLUMNS: dict[str, pa.DataType] = {  # one of each a reward part: `score_<p
 
 
 def write_rollouts(folder: RunFolder, step: int, groups: Sequence[Group]) -> Path:
-    """rollouts/step-000001.parquet: every rollout of the step, those without a reward too (their `reward` is null).
+    """rollouts/step-000001.parquet: every rollout of the step. Raises ResourceError on a full disk."""
+    return write_groups(make_folder(folder.rollouts) / f"step-{step:06d}.parquet", groups, step=step)
 
-    `group` numbers the prompts of the step from 0; `reference` is JSON; `seconds` is the sampling time. Written
-    atomically. Raises ResourceError on a full disk.
+
+def write_groups(path: Path, groups: Sequence[Group], *, step: int = 0) -> Path:
+    """Every rollout of the groups in one file, those without a reward too (their `reward` is null).
+
+    `group` numbers the prompts from 0; `reference` is JSON; `seconds` is the sampling time. Written atomically. Raises
+    ResourceError on a full disk.
     """
     parts = list(dict.fromkeys(part for group in groups for rollout in group.rollouts for part in rollout.verdicts))
     rows = [_row(step, number, rollout, parts) for number, group in enumerate(groups) for rollout in group.rollouts]
@@ -42,7 +47,7 @@ def write_rollouts(folder: RunFolder, step: int, groups: Sequence[Group]) -> Pat
                         *((f"{kind}_{part}", data_type) for part in parts for kind, data_type in PART_COLUMNS.items())])
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), sink, compression="zstd")
-    return write_atomic(make_folder(folder.rollouts) / f"step-{step:06d}.parquet", sink.getvalue().to_pybytes())
+    return write_atomic(path, sink.getvalue().to_pybytes())
 
 
 def read_rollouts(path: Path) -> list[dict[str, Any]]:

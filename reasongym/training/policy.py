@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
 from reasongym.algorithms.logprobs import token_logprobs
@@ -38,22 +40,32 @@ class Policy(nn.Module):
         body, head = self.model.base_model, self.model.get_output_embeddings()  # type: ignore[operator]
         hidden_RLD = body(input_ids=batch.ids_RL, attention_mask=batch.attention_R1LL,  # type: ignore[operator]
                           position_ids=batch.positions_RL, use_cache=False).last_hidden_state
-        hidden_ND = hidden_RLD.flatten(0, 1)[batch.source_BT[batch.trainable_BT]]
-        targets_N = batch.targets_BT[batch.trainable_BT]
-        # At least one token goes through the head: under ZeRO-3 its weights are gathered by a collective, and a rank
-        # whose micro-batch is empty must take part.
-        if not len(targets_N):
-            hidden_ND, targets_N = hidden_RLD.flatten(0, 1)[:1], batch.ids_RL.flatten()[:1]
-        found = token_logprobs(hidden_ND, targets_N, head=head, temperature=self.temperature,  # type: ignore[arg-type]
-                               chunk_tokens=self.chunk_tokens)
-        return PolicyOutput(*(self._scatter(values_N, batch.trainable_BT) for values_N in found))
+        source_N, targets_N = batch.source_BT[batch.trainable_BT], batch.targets_BT[batch.trainable_BT]
+        idle = torch.zeros(self._num_idle(len(targets_N), targets_N.device), dtype=torch.long, device=targets_N.device)
+        hidden_ND = hidden_RLD.flatten(0, 1)[torch.cat([source_N, idle])]
+        found = token_logprobs(hidden_ND, torch.cat([targets_N, idle]), head=head,  # type: ignore[arg-type]
+                               temperature=self.temperature, chunk_tokens=self.chunk_tokens)
+        return PolicyOutput(*(_scatter(values_N, batch.trainable_BT) for values_N in found))
 
-    @staticmethod
-    def _scatter(values_N: Tensor, trainable_BT: Tensor) -> Tensor:
-        if not trainable_BT.any():
-            return values_N.sum() * 0.0 + torch.zeros(trainable_BT.shape, device=values_N.device)
-        return torch.zeros(trainable_BT.shape, dtype=values_N.dtype, device=values_N.device).masked_scatter(
-            trainable_BT, values_N)
+    def _num_idle(self, num_tokens: int, device: torch.device) -> int:
+        """Tokens to send through the head without use, so that every rank calls it equally often, and at least once.
+
+        Under ZeRO-3 each call gathers the head's weights, a collective: a rank with fewer chunks would leave the others
+        waiting.
+        """
+        longest = torch.tensor(max(num_tokens, 1), device=device)
+        if dist.is_initialized() and dist.get_world_size() > 1:
+            dist.all_reduce(longest, op=dist.ReduceOp.MAX)
+        least = (math.ceil(int(longest) / self.chunk_tokens) - 1) * self.chunk_tokens + 1
+        return max(0, least - num_tokens)
+
+
+def _scatter(values_N: Tensor, trainable_BT: Tensor) -> Tensor:
+    """Values to their places; what follows the last place was idle, and adds a gradient of exactly zero."""
+    num_used = int(trainable_BT.sum())
+    used_N, idle_N = values_N[:num_used], values_N[num_used:]
+    zeros_BT = torch.zeros(trainable_BT.shape, dtype=values_N.dtype, device=values_N.device)
+    return zeros_BT.masked_scatter(trainable_BT, used_N) + idle_N.sum() * 0.0
 
 
 def load_policy(path: str, *, dtype: torch.dtype, trust_remote_code: bool, gradient_checkpointing: bool) -> Any:
