@@ -1,0 +1,193 @@
+"""Write the pages of docs/ that follow from the code: every configuration key, every metric.
+
+    python scripts/make_docs.py           # writes docs/configuration.md and docs/metrics.md
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from reasongym.config import RunConfig
+from reasongym.tracking.definitions import METRICS
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+SIGNS: dict[type, tuple[str, str]] = {Gt: (">", "gt"), Ge: (">=", "ge"), Lt: ("<", "lt"), Le: ("<=", "le")}
+
+CONFIGURATION_HEAD = """\
+# Configuration
+
+This page is written by `scripts/make_docs.py` from `reasongym/config/schema.py`; a test holds it equal to the code.
+
+A run is told what to do by three things, the later ones winning: a recipe (`--recipe NAME`, a file of `configs/`, or a
+YAML file of your own), the named options (`--task`, `--steps`), and any number of `--set KEY=VALUE`, whose values are
+YAML.
+
+```bash
+reasongym train --recipe cpu --task word_problems --set task.settings.levels=[1,2] --set trainer.learning_rate=1e-5
+```
+
+A key that does not exist is an error that names the nearest one. What a run really used, defaults included, is in its
+`config.yaml`, which is itself a recipe. The defaults below are those of the code; recipes replace some of them.
+
+Checked together: `rollout.group_size` is at least 2; `rollout.top_p` below 1 and `rollout.top_k` above 0 are refused,
+because cutting the distribution biases the policy ratio; `rollout.prompts_per_step` divides by `trainer.mini_batches`;
+a warm-up under a decaying schedule is shorter than the run; `algorithm.aggregation_constant` needs
+`algorithm.aggregation=constant`.
+"""
+METRICS_HEAD = """\
+# Metrics
+
+This page is written by `scripts/make_docs.py` from `reasongym/tracking/definitions.py`; a test holds it equal to the
+code.
+
+`metrics.jsonl` in a run's folder has one JSON object a line: `step`, `time` (seconds since 1970) and the values below.
+An evaluation writes a line of its own with the step it followed. A value that is not finite is written as null.
+TensorBoard shows the same numbers.
+
+M is the number of trainable tokens of the step; e_t and p_t are the logprobs that the engine recorded and the trainer
+computes for token t, both of the temperature-scaled distribution and of the same weights; w_t = exp(p_t - e_t).
+"""
+
+# Of keys whose name says enough in the code, where no docstring stands beside them.
+MEANINGS = {
+    "runs": "Folder of all runs.",
+    "seed": "Of data order, sampling and initialisation.",
+    "steps": "Batches of prompts to train on.",
+    "task.split": "Split that is trained on.",
+    "model.trust_remote_code": "Run Python code that comes with a model.",
+    "algorithm.name": "The algorithm.",
+    "algorithm.clip_low": "The ratio is clipped at 1 minus this.",
+    "algorithm.clip_high": "The ratio is clipped at 1 plus this.",
+    "algorithm.std": "What centred rewards are divided by: the deviation over G - 1, over G, or nothing.",
+    "algorithm.kl.coefficient": "Weight of the KL term in the loss.",
+    "algorithm.kl.estimator": "Estimate of the KL at a token; see GRPO.",
+    "algorithm.correction.kind": "Weight of a token; see GRPO.",
+    "algorithm.correction.cap": "Upper bound of the weight.",
+    "rollout.engines": "vLLM engines.",
+    "rollout.tensor_parallel": "GPUs an engine is spread over.",
+    "rollout.prompts_per_step": "Prompts of a step.",
+    "rollout.group_size": "Answers to a prompt.",
+    "rollout.max_new_tokens": "Longest answer; it is cut off there.",
+    "rollout.temperature": "Of sampling; logprobs are of the distribution scaled by it.",
+    "rollout.top_p": "Refused below 1.",
+    "rollout.gpu_memory_utilization": "Share of its GPU that an engine takes.",
+    "rollout.max_num_seqs": "Answers an engine samples at one time.",
+    "rollout.start_timeout_s": "Longest wait for an engine to start, in seconds.",
+    "trainer.ranks": "Processes the policy is partitioned over.",
+    "trainer.learning_rate": "At its peak.",
+    "trainer.schedule": "Course of the learning rate after the warm-up.",
+    "trainer.warmup_steps": "Optimizer steps of linear warm-up.",
+    "trainer.min_learning_rate_ratio": "Share of the peak at which a decaying schedule ends.",
+    "trainer.weight_decay": "Of AdamW.",
+    "trainer.beta1": "Of AdamW.",
+    "trainer.beta2": "Of AdamW.",
+    "trainer.max_grad_norm": "A larger gradient is scaled down to this norm.",
+    "trainer.gradient_checkpointing": "Recompute activations instead of keeping them.",
+    "trainer.zero_stage": "DeepSpeed ZeRO: 1 partitions optimizer state, 2 gradients too, 3 parameters too.",
+    "trainer.step_timeout_s": "Longest wait for the ranks to finish a call, in seconds.",
+    "trainer.start_timeout_s": "Longest wait for the ranks to load, in seconds.",
+    "sync.transport": "How weights travel; see GPUs.",
+    "sync.bucket_mib": "MiB of weights that are gathered and sent at one time.",
+    "sync.timeout_s": "Longest wait for an engine in a transfer, in seconds.",
+    "scoring.workers": "Processes that check answers.",
+    "scoring.memory_mib": "MiB a worker may take beyond what it holds once its verifiers are loaded.",
+    "checkpoint.keep_last": "Newest checkpoints that are kept.",
+    "evaluation.split": "Split that is evaluated on.",
+    "evaluation.prompts": "Held-out prompts, the same throughout a run.",
+    "evaluation.samples": "Answers to each.",
+    "evaluation.temperature": "0 is greedy.",
+    "tracking.tensorboard": "Write TensorBoard's event files.",
+    "tracking.rollouts": "Write every answer to `rollouts/`.",
+    "resources.device": "`auto` is cuda where there is a GPU.",
+    "resources.nodes": "Machines of the run.",
+    "resources.gpus_per_node": "GPUs used on each; 0 is all of them.",
+}
+
+
+def configuration_page() -> str:
+    """docs/configuration.md: a table a section, nested sections after their parent."""
+    return "\n".join([CONFIGURATION_HEAD.rstrip(), *_sections(RunConfig, ""), ""])
+
+
+def metrics_page() -> str:
+    """docs/metrics.md: a table a group, in the order of the definitions."""
+    lines = [METRICS_HEAD.rstrip()]
+    group = ""
+    for name, info in METRICS.items():
+        if name.partition("/")[0] != group:
+            group = name.partition("/")[0]
+            lines += ["", f"## {group}", "", "| metric | what it is | formula and unit | a bad value |",
+                      "|---|---|---|---|"]
+        cells = (f"`{name}`", info.definition, info.formula, info.bad_value_means)
+        lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+    return "\n".join([*lines, ""])
+
+
+PAGES = {"configuration.md": configuration_page, "metrics.md": metrics_page}
+
+
+def _sections(model: type[BaseModel], prefix: str) -> Iterator[str]:
+    nested = {name: field.annotation for name, field in model.model_fields.items() if _is_section(field)}
+    yield f"\n## {prefix.rstrip('.') or 'The run'}\n\n{inspect.cleandoc(model.__doc__ or '')}\n"
+    yield "| key | default | value | meaning |\n|---|---|---|---|"
+    for name, field in model.model_fields.items():
+        if name not in nested:
+            meaning = field.description or MEANINGS[f"{prefix}{name}"]
+            cells = (f"`{prefix}{name}`", f"`{_shown(field.default)}`", _values(field), meaning)
+            yield "| " + " | ".join(_cell(cell) for cell in cells) + " |"
+    for name, section in nested.items():
+        assert isinstance(section, type)
+        yield from _sections(section, f"{prefix}{name}.")
+
+
+def _is_section(field: FieldInfo) -> bool:
+    return isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+
+
+def _shown(default: object) -> str:
+    """As YAML writes it: what may stand behind `--set KEY=`."""
+    if default is None or isinstance(default, bool):
+        return {None: "null", True: "true", False: "false"}[default]
+    return str(default)
+
+
+def _values(field: FieldInfo) -> str:
+    bounds = [f"{sign} {getattr(bound, attribute):g}" for bound in field.metadata
+              for kind, (sign, attribute) in SIGNS.items() if isinstance(bound, kind)]
+    return " ".join([_kind(field.annotation), ", ".join(bounds)]).strip()
+
+
+def _kind(annotation: Any) -> str:
+    if get_origin(annotation) is Literal:
+        return ", ".join(f"`{value}`" for value in get_args(annotation))
+    names = {int: "integer", float: "number", str: "text", bool: "true or false", type(None): "null"}
+    if annotation in names:
+        return names[annotation]
+    if get_origin(annotation) is dict:
+        return "mapping"
+    return " or ".join(_kind(part) for part in get_args(annotation))
+
+
+def _cell(text: str) -> str:
+    """One line, and no bar or tag of its own: `<part>` outside code would vanish from the page."""
+    line = re.sub(r"\s+", " ", text).replace("|", "\\|")
+    parts = line.split("`")
+    return "`".join(part if index % 2 else part.replace("<", "&lt;") for index, part in enumerate(parts))
+
+
+def main() -> None:
+    """Write every generated page."""
+    for name, page in PAGES.items():
+        (DOCS / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
