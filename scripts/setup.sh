@@ -92,8 +92,8 @@ check_gpu() {
 }
 
 compile_bytecode() {
-    # pip does it on one core. Some packages ship files that are no Python 3 (templates, tests): nothing imports them.
-    "$venv/bin/python" -m compileall -qq -j 0 "$venv/lib/python3.11/site-packages" || true
+    # pip does it on one core, tests of packages included. Some templates are no Python: nothing imports them.
+    "$venv/bin/python" -m compileall -qq -j 0 -x '/tests?/' "$venv/lib/python3.11/site-packages" || true
 }
 
 make_venv() { # python
