@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly venv=.venv stamp=.venv/.setup-stamp unfinished=.venv/.setup-unfinished log=.cache/setup.log
 readonly needed_mib=6000
 readonly torch_cpu_index=https://download.pytorch.org/whl/cpu
-readonly num_steps=7
+readonly num_steps=6
 step=0
 child=
 
@@ -45,7 +45,6 @@ install_all() { # device, key
     run "installing build tools" pip_build_tools
     "install_$1"
     run "installing reasongym itself" pip --no-deps --no-build-isolation --editable .
-    run "compiling to bytecode on all cores" compile_bytecode
     run "checking what was installed" "check_$1"
     rm -f "$unfinished"
     echo "$2" >"$stamp.new"
@@ -91,11 +90,6 @@ check_gpu() {
     "$venv/bin/python" -c 'import torch; assert torch.cuda.is_available(), f"torch {torch.__version__} sees no GPU"'
 }
 
-compile_bytecode() {
-    # pip does it on one core, tests of packages included. Some templates are no Python: nothing imports them.
-    "$venv/bin/python" -m compileall -qq -j 0 -x '/tests?/' "$venv/lib/python3.11/site-packages" || true
-}
-
 make_venv() { # python
     mkdir -p "$venv"
     touch "$unfinished"
@@ -104,7 +98,7 @@ make_venv() { # python
 
 pip() {
     PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_USER=0 PIP_ROOT_USER_ACTION=ignore PIP_PROGRESS_BAR=off \
-        "$venv/bin/python" -m pip install --no-compile "$@"
+        "$venv/bin/python" -m pip install "$@"
 }
 
 pinned() { # names: their lines in the lock

@@ -67,7 +67,7 @@ class House:
     def pip_calls(self) -> list[str]:
         log = self.root / "pip-calls"
         lines = log.read_text().splitlines() if log.exists() else []
-        return [line.removeprefix("-m pip install --no-compile ") for line in lines]
+        return [line.removeprefix("-m pip install ") for line in lines]
 
 
 @pytest.fixture
