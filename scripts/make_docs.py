@@ -56,62 +56,6 @@ M is the number of trainable tokens of the step; e_t and p_t are the logprobs th
 computes for token t, both of the temperature-scaled distribution and of the same weights; w_t = exp(p_t - e_t).
 """
 
-# Of keys whose name says enough in the code, where no docstring stands beside them.
-MEANINGS = {
-    "runs": "Folder of all runs.",
-    "seed": "Of data order, sampling and initialisation.",
-    "steps": "Batches of prompts to train on.",
-    "task.split": "Split that is trained on.",
-    "model.trust_remote_code": "Run Python code that comes with a model.",
-    "algorithm.name": "The algorithm.",
-    "algorithm.clip_low": "The ratio is clipped at 1 minus this.",
-    "algorithm.clip_high": "The ratio is clipped at 1 plus this.",
-    "algorithm.std": "What centred rewards are divided by: the deviation over G - 1, over G, or nothing.",
-    "algorithm.kl.coefficient": "Weight of the KL term in the loss.",
-    "algorithm.kl.estimator": "Estimate of the KL at a token; see GRPO.",
-    "algorithm.correction.kind": "Weight of a token; see GRPO.",
-    "algorithm.correction.cap": "Upper bound of the weight.",
-    "rollout.engines": "vLLM engines.",
-    "rollout.tensor_parallel": "GPUs an engine is spread over.",
-    "rollout.prompts_per_step": "Prompts of a step.",
-    "rollout.group_size": "Answers to a prompt.",
-    "rollout.max_new_tokens": "Longest answer; it is cut off there.",
-    "rollout.temperature": "Of sampling; logprobs are of the distribution scaled by it.",
-    "rollout.top_p": "Refused below 1.",
-    "rollout.gpu_memory_utilization": "Share of its GPU that an engine takes.",
-    "rollout.max_num_seqs": "Answers an engine samples at one time.",
-    "rollout.start_timeout_s": "Longest wait for an engine to start, in seconds.",
-    "trainer.ranks": "Processes the policy is partitioned over.",
-    "trainer.learning_rate": "At its peak.",
-    "trainer.schedule": "Course of the learning rate after the warm-up.",
-    "trainer.warmup_steps": "Optimizer steps of linear warm-up.",
-    "trainer.min_learning_rate_ratio": "Share of the peak at which a decaying schedule ends.",
-    "trainer.weight_decay": "Of AdamW.",
-    "trainer.beta1": "Of AdamW.",
-    "trainer.beta2": "Of AdamW.",
-    "trainer.max_grad_norm": "A larger gradient is scaled down to this norm.",
-    "trainer.gradient_checkpointing": "Recompute activations instead of keeping them.",
-    "trainer.zero_stage": "DeepSpeed ZeRO: 1 partitions optimizer state, 2 gradients too, 3 parameters too.",
-    "trainer.step_timeout_s": "Longest wait for the ranks to finish a call, in seconds.",
-    "trainer.start_timeout_s": "Longest wait for the ranks to load, in seconds.",
-    "sync.transport": "How weights travel; see GPUs.",
-    "sync.bucket_mib": "MiB of weights that are gathered and sent at one time.",
-    "sync.timeout_s": "Longest wait for an engine in a transfer, in seconds.",
-    "scoring.workers": "Processes that check answers.",
-    "scoring.memory_mib": "MiB a worker may take beyond what it holds once its verifiers are loaded.",
-    "checkpoint.keep_last": "Newest checkpoints that are kept.",
-    "evaluation.split": "Split that is evaluated on.",
-    "evaluation.prompts": "Held-out prompts, the same throughout a run.",
-    "evaluation.samples": "Answers to each.",
-    "evaluation.temperature": "0 is greedy.",
-    "tracking.tensorboard": "Write TensorBoard's event files.",
-    "tracking.rollouts": "Write every answer to `rollouts/`.",
-    "resources.device": "`auto` is cuda where there is a GPU.",
-    "resources.nodes": "Machines of the run.",
-    "resources.gpus_per_node": "GPUs used on each; 0 is all of them.",
-}
-
-
 def configuration_page() -> str:
     """docs/configuration.md: a table a section, nested sections after their parent."""
     return "\n".join([CONFIGURATION_HEAD.rstrip(), *_sections(RunConfig, ""), ""])
@@ -140,7 +84,7 @@ def _sections(model: type[BaseModel], prefix: str) -> Iterator[str]:
     yield "| key | default | value | meaning |\n|---|---|---|---|"
     for name, field in model.model_fields.items():
         if name not in nested:
-            meaning = field.description or MEANINGS[f"{prefix}{name}"]
+            meaning = field.description or ""
             cells = (f"`{prefix}{name}`", f"`{_shown(field.default)}`", _values(field), meaning)
             yield "| " + " | ".join(_cell(cell) for cell in cells) + " |"
     for name, section in nested.items():

@@ -40,6 +40,7 @@ class TaskConfig(Section):
     data: str | None = None
     """File or folder of rows, instead of the task's default source."""
     split: str = "train"
+    """Split that is trained on."""
     settings: dict[str, object] = {}
     """The task's own options, such as `levels`."""
     verifier: str | None = None
@@ -57,20 +58,25 @@ class ModelConfig(Section):
     """Of compute and of the engine. `auto`: bfloat16 where the hardware multiplies it (GPUs, CPUs with AMX or
     AVX512-BF16), else float32."""
     trust_remote_code: bool = False
+    """Run Python code that comes with a model."""
 
 
 class KLConfig(Section):
     """Penalty towards the reference policy; a coefficient of 0 loads no reference policy at all."""
 
     coefficient: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the KL term in the loss."""
     estimator: Literal["k1", "k2", "k3"] = "k3"
+    """Estimate of the KL at a token; see GRPO."""
 
 
 class CorrectionConfig(Section):
     """Correction of the mismatch between the engine that sampled and the trainer (pi_trainer / pi_engine)."""
 
     kind: Literal["none", "token_truncate", "icepop", "sequence_mask"] = "token_truncate"
+    """Weight of a token; see GRPO."""
     cap: Annotated[float, Field(gt=1)] = 2.0
+    """Upper bound of the weight."""
     floor: Annotated[float, Field(ge=0, lt=1)] = 0.5
     """Lower bound for icepop and sequence_mask."""
 
@@ -79,9 +85,13 @@ class AlgorithmConfig(Section):
     """How rollouts become a loss."""
 
     name: Literal["grpo"] = "grpo"
+    """The algorithm."""
     clip_low: Annotated[float, Field(ge=0, lt=1)] = 0.2
+    """The ratio is clipped at 1 minus this."""
     clip_high: Annotated[float, Field(ge=0)] = 0.2
+    """The ratio is clipped at 1 plus this."""
     std: Literal["unbiased", "biased", "none"] = "unbiased"
+    """What centred rewards are divided by: the deviation over G - 1, over G, or nothing."""
     aggregation: Literal["token", "sequence", "constant"] = "token"
     """Loss denominator: trainable tokens of the optimizer step; mean of per-sequence means; sequences x a constant."""
     aggregation_constant: Positive | None = None
@@ -94,23 +104,33 @@ class RolloutConfig(Section):
     """Sampling, and the engines that do it."""
 
     engines: Positive = 1
+    """vLLM engines."""
     tensor_parallel: Positive = 1
+    """GPUs an engine is spread over."""
     prompts_per_step: Positive = 8
+    """Prompts of a step."""
     group_size: Positive = 8
+    """Answers to a prompt."""
     max_prompt_tokens: Positive = 512
     """Longer prompts are skipped and counted."""
     max_new_tokens: Positive = 256
+    """Longest answer; it is cut off there."""
     temperature: Annotated[float, Field(gt=0)] = 1.0
+    """Of sampling; logprobs are of the distribution scaled by it."""
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Refused below 1."""
     top_k: Natural = 0
     """0 keeps all tokens."""
     enforce_eager: bool = True
     """False compiles the engine's graph: faster sampling, a slower first start."""
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.85
+    """Share of its GPU that an engine takes."""
     kv_cache_gib: Annotated[float, Field(gt=0)] = 2.0
     """KV cache of a CPU engine."""
     max_num_seqs: Positive = 256
+    """Answers an engine samples at one time."""
     start_timeout_s: Annotated[float, Field(gt=0)] = 900.0
+    """Longest wait for an engine to start, in seconds."""
     completion_timeout_s: Annotated[float, Field(gt=0)] = 1200.0
     """Longest wait for any next completion."""
 
@@ -119,14 +139,23 @@ class TrainerConfig(Section):
     """The optimizer and its ZeRO-3 ranks."""
 
     ranks: Positive = 1
+    """Processes the policy is partitioned over."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-6
+    """At its peak."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """Course of the learning rate after the warm-up."""
     warmup_steps: Natural = 0
+    """Optimizer steps of linear warm-up."""
     min_learning_rate_ratio: Fraction01 = 0.0
+    """Share of the peak at which a decaying schedule ends."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    """Of AdamW."""
     beta1: Fraction01 = 0.9
+    """Of AdamW."""
     beta2: Fraction01 = 0.999
+    """Of AdamW."""
     max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
+    """A larger gradient is scaled down to this norm."""
     mini_batches: Positive = 1
     """Optimizer steps a batch of rollouts is split into, by whole groups."""
     epochs: Positive = 1
@@ -138,30 +167,39 @@ class TrainerConfig(Section):
     logprob_chunk_tokens: Positive = 1024
     """Tokens whose vocabulary-wide logits exist at one time."""
     gradient_checkpointing: bool = False
+    """Recompute activations instead of keeping them."""
     zero_stage: Literal[0, 1, 2, 3] = 3
+    """DeepSpeed ZeRO: 1 partitions optimizer state, 2 gradients too, 3 parameters too."""
     offload_optimizer: bool = False
     """Optimizer state in host memory."""
     step_timeout_s: Annotated[float, Field(gt=0)] = 3600.0
+    """Longest wait for the ranks to finish a call, in seconds."""
     start_timeout_s: Annotated[float, Field(gt=0)] = 900.0
+    """Longest wait for the ranks to load, in seconds."""
 
 
 class SyncConfig(Section):
     """Weights from the trainer to the engines."""
 
     transport: Literal["auto", "shared_memory", "nccl", "ipc"] = "auto"
+    """How weights travel; see GPUs."""
     bucket_mib: Positive = 256
+    """MiB of weights that are gathered and sent at one time."""
     verify: Literal["always", "first", "never"] = "always"
     """Compare checksums of every tensor after each transfer, after the first one only, or not at all."""
     timeout_s: Annotated[float, Field(gt=0)] = 600.0
+    """Longest wait for an engine in a transfer, in seconds."""
 
 
 class ScoringConfig(Section):
     """The pool of killable workers that runs verifiers."""
 
     workers: Positive = 2
+    """Processes that check answers."""
     timeout_s: Annotated[float, Field(gt=0)] = 10.0
     """Wall time one answer may take; the worker is killed after it."""
     memory_mib: Positive = 1024
+    """MiB a worker may take beyond what it holds once its verifiers are loaded."""
     max_error_share: Fraction01 = 0.1
     """A step with a larger share of verifier errors stops the run."""
 
@@ -172,6 +210,7 @@ class CheckpointConfig(Section):
     every: Natural = 10
     """Steps between checkpoints; 0 saves at the end and on interruption only."""
     keep_last: Positive = 2
+    """Newest checkpoints that are kept."""
     keep_best: bool = True
     """Also keep the one with the best held-out reward."""
 
@@ -182,26 +221,35 @@ class EvaluationConfig(Section):
     every: Natural = 10
     """Steps between evaluations; 0 turns them off. The first comes before step 1, the last after the final step."""
     split: str = "test"
+    """Split that is evaluated on."""
     prompts: Positive = 64
+    """Held-out prompts, the same throughout a run."""
     samples: Positive = 1
+    """Answers to each."""
     temperature: Annotated[float, Field(ge=0)] = 0.0
+    """0 is greedy."""
 
 
 class TrackingConfig(Section):
     """What is written down."""
 
     tensorboard: bool = True
+    """Write TensorBoard's event files."""
     rollouts: bool = True
+    """Write every answer to `rollouts/`."""
 
 
 class ResourcesConfig(Section):
     """Where engines and ranks live."""
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    """`auto` is cuda where there is a GPU."""
     placement: Literal["shared", "separate"] = "separate"
     """`shared`: engine and trainer take turns on the same GPUs (vLLM's sleep mode). `separate`: each has its own."""
     nodes: Positive = 1
+    """Machines of the run."""
     gpus_per_node: Natural = 0
+    """GPUs used on each; 0 is all of them."""
     ray_address: str | None = None
     """An existing Ray cluster; None starts Ray on this machine."""
 
@@ -212,8 +260,11 @@ class RunConfig(Section):
     name: str = "auto"
     """Folder under `runs`; `auto` makes one of task, algorithm and time."""
     runs: str = "runs"
+    """Folder of all runs."""
     seed: int = 0
+    """Of data order, sampling and initialisation."""
     steps: Positive = 100
+    """Batches of prompts to train on."""
     task: TaskConfig = TaskConfig()
     model: ModelConfig = ModelConfig()
     algorithm: AlgorithmConfig = AlgorithmConfig()

@@ -102,7 +102,8 @@ METRICS: dict[str, MetricInfo] = {
         "Time of the optimizer steps.", "wall time, in seconds", "Growing: longer completions."
     ),
     "mismatch/kl": MetricInfo(
-        "Distance between the distributions of engine and trainer for the same weights.",
+        "Distance between the distributions of engine and trainer for the same weights. As all of mismatch/, over the "
+        "tokens trained on: flat groups are not read.",
         "1/M x sum of (w_t - 1 - log w_t)",
         "Above about 0.01: engine and trainer do not compute the same model: dtype, or weights out of date.",
     ),

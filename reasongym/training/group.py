@@ -25,7 +25,7 @@ class RankGroup:
                       for index, (options, variables) in enumerate(placements)]
 
     def build(self) -> dict[str, int]:
-        """Join and load. Returns what rank 0 counted: parameters and buckets."""
+        """Join and load. Returns what rank 0 counted: parameters, buckets and bytes."""
         address, port = self._wait([self.ranks[0].address.remote()], "start", self.start_timeout_s)[0]
         counts: dict[str, int] = self.call("build", address, port, timeout_s=self.start_timeout_s)[0]
         return counts

@@ -70,7 +70,7 @@ class Rank:
             return ray.util.get_node_ip_address(), probe.getsockname()[1]
 
     def build(self, address: str, port: int) -> dict[str, int]:
-        """Join the group and load the policy. Returns the counts of parameters and of buckets."""
+        """Join the group and load the policy. Returns the counts of parameters, buckets and bytes."""
         s = self.settings
         # Ray shows each actor its own GPU only, so every rank's device is local device 0.
         init_distributed(rank=self.rank, world=s.world, local_rank=0, address=address, port=port,
@@ -85,7 +85,8 @@ class Rank:
         self.parameters = dict(model.named_parameters())
         self.engine = build_engine(self._policy(model), s.zero)
         self.reference = build_reference(self._policy(self._load(train=False)), s.zero) if s.reference else None
-        return {"parameters": sum(_count(shape) for _, _, shape, _ in shapes), "buckets": len(self.buckets)}
+        return {"parameters": sum(_count(shape) for _, _, shape, _ in shapes), "buckets": len(self.buckets),
+                "bytes": sum(bucket.nbytes for bucket in self.buckets)}
 
     def _load(self, *, train: bool) -> Any:
         s = self.settings

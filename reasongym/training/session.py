@@ -80,6 +80,7 @@ class Session:
     checkpoints: Checkpoints
     metrics: MetricsLog
     progress: Progress
+    weight_bytes: int
     diagnosis: Diagnosis = field(default_factory=Diagnosis)
     stop: Stop = field(default_factory=Stop)
     verified: bool = False
@@ -92,7 +93,7 @@ class Session:
         if shared:
             self.engines.call("wake_up")
         digests = self.ranks.call("send_weights", version, verify)[0]
-        values = {"sync/seconds": time.monotonic() - started}
+        values = {"sync/seconds": time.monotonic() - started, "sync/bytes": float(self.weight_bytes)}
         if verify and self.config.rollout.tensor_parallel == 1:
             for index, got in enumerate(self.engines.call("checksums")):
                 compare(digests, got, engine=index, version=version)
@@ -133,12 +134,12 @@ def open_session(config: RunConfig, plan: Plan, folder: RunFolder, progress: Pro
         ranks = RankGroup(_rank_settings(config, plan, model), cluster.ranks,
                           start_timeout_s=config.trainer.start_timeout_s, step_timeout_s=config.trainer.step_timeout_s)
         stack.callback(ranks.close)
-        ranks.build()
+        counts = ranks.build()
         engines.wait_ready()
         ranks.call("connect", plan.transport, engines.engines, config.rollout.tensor_parallel, config.sync.timeout_s)
         yield Session(config=config, plan=plan, model=model, task=task, parts=tuple(parts), prompts=prompts,
                       held_out=held_out, engines=engines, ranks=ranks, scoring=scoring, folder=folder, metrics=metrics,
-                      progress=progress, checkpoints=_checkpoints(config, folder))
+                      progress=progress, checkpoints=_checkpoints(config, folder), weight_bytes=counts["bytes"])
 
 
 def _held_out(config: RunConfig, task: Task, tokenizer: Any) -> list[Prompt]:
