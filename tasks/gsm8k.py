@@ -5,6 +5,7 @@ Rows come from the first of these that is there:
 2. the folder named by the environment variable REASONGYM_DATA, or `gsm8k` in it
 3. the hub data set `openai/gsm8k`, configuration `main`, or its copy in the local cache
 4. in training only: `word_problems`, problems of our own making, and the provenance says so
+Setting: `shots`, 0 to 4 answered problems shown before the question; the default is 0.
 A folder holds `train.jsonl` and `test.jsonl`, or the same as Parquet, also as `main-train.parquet`,
 `main/train-*.parquet` or `train-*.parquet`. A single file is the split its name says; any other name is split by
 content, 1 row in 8 for test.
@@ -24,8 +25,8 @@ from pathlib import Path
 from reasongym.errors import DataError, message
 from reasongym.tasks.base import Example, Task, TaskOptions, content_split, describes
 from reasongym.tasks.gsm8k_files import Row, as_row, named_split, read_file, split_files
-from reasongym.tasks.prompting import FINAL_LINE_REWARDS, final_line_messages
-from reasongym.tasks.settings import check_names
+from reasongym.tasks.prompting import FINAL_LINE_REWARDS, MAX_SHOTS, final_line_messages
+from reasongym.tasks.settings import check_names, integer
 
 __all__ = ["GSM8K", "gsm8k"]
 
@@ -40,8 +41,9 @@ class GSM8K(Task):
     description = "Grade-school word problems; the answer ends in `#### <number>`."
     rewards = FINAL_LINE_REWARDS
 
-    def __init__(self, rows: Mapping[str, Sequence[Row]], source: str) -> None:
-        """rows: by split; `source` is what the provenance says."""
+    def __init__(self, rows: Mapping[str, Sequence[Row]], source: str, *, shots: int = 0) -> None:
+        """rows: by split; `source` is what the provenance says; shots: answered problems before the question."""
+        self._shots = shots
         self.splits = tuple(split for split in ("train", "test") if rows.get(split))
         self._rows = {split: tuple(rows[split]) for split in self.splits}
         self._source = source
@@ -55,7 +57,8 @@ class GSM8K(Task):
             raise DataError(message(f"gsm8k has no row {index} in split {split!r}", got=index,
                                     expected=f"0 to {len(rows) - 1}", remedy="ask for fewer rows"))
         found = rows[index]
-        return Example(task=self.name, split=split, index=index, messages=final_line_messages(found.question),
+        return Example(task=self.name, split=split, index=index,
+                       messages=final_line_messages(found.question, shots=self._shots),
                        reference=found.answer.rsplit("####", 1)[1].strip(),
                        solution=re.sub(r"<<[^<>]{0,200}>>", "", found.answer).strip())
 
@@ -83,21 +86,22 @@ class GSM8K(Task):
 @describes(GSM8K)
 def gsm8k(options: TaskOptions) -> Task:
     """The task, from the first source that is there. Raises DataError when none is, or when a row is malformed."""
-    check_names("gsm8k", options.settings, ())
+    check_names("gsm8k", options.settings, ("shots",))
+    shots = integer("gsm8k", "shots", options.settings.get("shots", 0), low=0, high=MAX_SHOTS)
     local = _local(options)
     if local is not None:
-        return GSM8K(_by_split(local), str(local))
+        return GSM8K(_by_split(local), str(local), shots=shots)
     try:
         loaded = _from_hub()
     except DataError:
         if not options.training:
             raise
     else:
-        return GSM8K(_checked(loaded), f"hub data set {_HUB_NAME} (main)")
+        return GSM8K(_checked(loaded), f"hub data set {_HUB_NAME} (main)", shots=shots)
     # Tasks do not import one another; this is the one exception: a run without data trains on a substitute.
     from reasongym.tasks.word_problems import WordProblems
 
-    return WordProblems(TaskOptions(training=True), substitute_for="gsm8k")
+    return WordProblems(TaskOptions(training=True, settings={"shots": shots}), substitute_for="gsm8k")
 
 
 def _local(options: TaskOptions) -> Path | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from reasongym.errors import ConfigError, message, nearest
 
-__all__ = ["check_names", "integer_range"]
+__all__ = ["check_names", "integer", "integer_range"]
 
 
 def check_names(task: str, settings: Mapping[str, object], known: Iterable[str]) -> None:
@@ -17,6 +17,14 @@ def check_names(task: str, settings: Mapping[str, object], known: Iterable[str])
             raise ConfigError(message(f"task {task} has no setting {name!r}.{nearest(name, names)}", got=name,
                                       expected=f"one of {', '.join(names)}" if names else "no settings at all",
                                       remedy="correct or remove it (task.settings in a recipe)"))
+
+
+def integer(task: str, name: str, value: object, *, low: int, high: int) -> int:
+    """A setting that is an integer within `[low, high]`. Raises ConfigError otherwise."""
+    if not _is_integer(value) or not low <= int(str(value)) <= high:
+        raise ConfigError(message(f"task {task}: setting {name!r} is not a number it can use", got=repr(value),
+                                  expected=f"an integer from {low} to {high}", remedy=f"for example {name}: {low}"))
+    return int(str(value))
 
 
 def integer_range(task: str, name: str, value: object, *, low: int, high: int) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """The whole stack as a user runs it: `reasongym train` on real Ray, vLLM and two ZeRO-3 ranks, on a tiny model.
 
 One run of four steps is the measure. A second run of the same seed is killed with SIGKILL after its first checkpoint
-and resumed; it must have sampled the same tokens and end with the same weights.
+and resumed; it must have sampled the same tokens and end with the same weights. A third is asked to stop.
 """
 
 from __future__ import annotations
@@ -146,6 +146,27 @@ def kill_after(arguments: list[str], folder: Path, appears: Path) -> None:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_sigterm_saves_the_last_whole_step_and_says_how_to_go_on(workshop: Path) -> None:
+    folder = workshop / "runs" / "stopped"
+    arguments = [*new_run(workshop, "stopped"), "--steps", "500", "--set", "checkpoint.every=0"]
+    with subprocess.Popen(arguments, cwd=workshop, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True) as process:
+        deadline = time.monotonic() + 400
+        while not (folder / "rollouts" / "step-000002.parquet").exists():
+            assert process.poll() is None, "the run ended before it was stopped"
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=300)
+    assert process.returncode == 130
+    assert f"--resume {folder}" in output
+    saved = sorted(p.name for p in (folder / "checkpoints").iterdir())
+    last = max(metrics(folder))
+    assert saved == [f"step-{last:06d}"]
+    assert (folder / "report.html").exists()
+    assert not (folder / "final").exists()
 
 
 def test_a_run_that_exists_is_not_written_over(whole: Path, workshop: Path) -> None:

@@ -260,3 +260,29 @@ def test_a_setting_that_is_not_key_value_is_refused(setting: str) -> None:
     result = CliRunner().invoke(command, ["word_problems", "--set", setting])
     assert isinstance(result.exception, ConfigError)
     assert setting in str(result.exception)
+
+
+def test_shown_problems_come_before_the_question_and_are_right_in_the_form_that_is_asked_for() -> None:
+    from reasongym import registry
+    from reasongym.tasks.prompting import MAX_SHOTS
+
+    task = registry.task("word_problems", TaskOptions(settings={"shots": MAX_SHOTS}))
+    plain = registry.task("word_problems", TaskOptions()).example("train", 0)
+    shown = task.example("train", 0)
+    assert shown.messages[-1:] == plain.messages
+    assert [turn["role"] for turn in shown.messages] == ["user", "assistant"] * MAX_SHOTS + ["user"]
+    for turn in shown.messages[1::2]:
+        gold = turn["content"].rsplit("####", 1)[1].strip()
+        assert registry.verifier("gsm8k")(turn["content"], gold, example={}).score == 1  # type: ignore[union-attr]
+        assert registry.verifier("gsm8k_format")(turn["content"], gold, example={}).score == 1  # type: ignore[union-attr]
+        for left, operator, right, result in re.findall(r"(\d+) ([*/+-]) (\d+) = (\d+)", turn["content"]):
+            a, b = int(left), int(right)
+            assert {"*": a * b, "/": a / b, "+": a + b, "-": a - b}[operator] == int(result)
+
+
+@pytest.mark.parametrize("shots", [-1, 5, True, "1", 1.5])
+def test_a_number_of_shown_problems_that_there_is_not_is_refused(shots: object) -> None:
+    from reasongym import registry
+
+    with pytest.raises(ConfigError, match="shots"):
+        registry.task("word_problems", TaskOptions(settings={"shots": shots}))

@@ -75,7 +75,10 @@ def _configured(options: dict[str, Any], hardware: Any) -> RunConfig:
                                   remedy="correct --algorithm"))
     recipe = options["recipe"] or (options["task"] == "arithmetic" and not hardware.gpus and "cpu_arithmetic") \
         or default_recipe(hardware)
-    return load_config(recipe, options=_named(options), overrides=options["overrides"])
+    named = _named(options)
+    if options["task"] not in (None, load_config(recipe).task.name):
+        named |= {"task.settings": {}}  # the recipe's are of its own task
+    return load_config(recipe, options=named, overrides=options["overrides"])
 
 
 def _resumed(options: dict[str, Any]) -> RunConfig:

@@ -1,6 +1,7 @@
 """Grade-school word problems of our own making: an endless generator in the manner of GSM8K.
 
 Settings: `levels`, a level or [first, last] from 1 to 8; the default is [1, 3]. A problem of level n takes n steps.
+`shots`, 0 to 4 answered problems shown before the question; the default is 0.
 Stories are hand-written templates (one module a subject); a template that leaves its person with things or money may
 be continued by events, which is how the longer problems come about. Every quantity is a positive integer and every
 division goes out even. The worked solution has a line a step, `a + b = c`, and ends in `#### n`.
@@ -15,8 +16,8 @@ from collections.abc import Mapping
 
 from reasongym.errors import ConfigError, DataError, message
 from reasongym.tasks.base import Example, Task, TaskOptions, content_split, row_random
-from reasongym.tasks.prompting import FINAL_LINE_REWARDS, final_line_messages
-from reasongym.tasks.settings import check_names, integer_range
+from reasongym.tasks.prompting import FINAL_LINE_REWARDS, MAX_SHOTS, final_line_messages
+from reasongym.tasks.settings import check_names, integer, integer_range
 from reasongym.tasks.word_problems import home, kitchen, school, shops, travel, work
 from reasongym.tasks.word_problems.events import add_events
 from reasongym.tasks.word_problems.story import TEMPLATES, Story, Template
@@ -43,11 +44,12 @@ class WordProblems(Task):
 
         Raises ConfigError for settings it does not have or cannot use, and for `data`, which it does not read.
         """
-        check_names(self.name, options.settings, ("levels",))
+        check_names(self.name, options.settings, ("levels", "shots"))
         if options.data is not None:
             raise ConfigError(message("task word_problems makes its own rows", got=f"data {options.data!r}",
                                       expected="no data", remedy="leave out task.data (--data)"))
         self._levels = integer_range(self.name, "levels", options.settings.get("levels", [1, 3]), low=1, high=MAX_LEVEL)
+        self._shots = integer(self.name, "shots", options.settings.get("shots", 0), low=0, high=MAX_SHOTS)
         self._substitute_for = substitute_for
 
     def size(self, split: str) -> None:
@@ -70,8 +72,9 @@ class WordProblems(Task):
 
     def _example(self, story: Story, made: Template, split: str, index: int) -> Example:
         question = " ".join([*story.sentences, story.question])
-        return Example(task=self.name, split=split, index=index, messages=final_line_messages(question),
-                       reference=str(story.result), solution="\n".join([*story.lines, f"#### {story.result}"]),
+        return Example(task=self.name, split=split, index=index,
+                       messages=final_line_messages(question, shots=self._shots), reference=str(story.result),
+                       solution="\n".join([*story.lines, f"#### {story.result}"]),
                        fields={"template": made.name, "level": len(story.lines)})
 
     def _check(self, split: str, index: int) -> None:
