@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -17,6 +18,7 @@ from reasongym.tasks import gsm8k as gsm8k_module
 from reasongym.tasks.arithmetic import LEVELS, Arithmetic
 from reasongym.tasks.base import content_split
 from reasongym.tasks.gsm8k import gsm8k
+from reasongym.verifiers import as_verdict
 
 OFFICIAL = Path(__file__).parent.parent / "../shared/data/gsm8k"
 
@@ -273,8 +275,8 @@ def test_shown_problems_come_before_the_question_and_are_right_in_the_form_that_
     assert [turn["role"] for turn in shown.messages] == ["user", "assistant"] * MAX_SHOTS + ["user"]
     for turn in shown.messages[1::2]:
         gold = turn["content"].rsplit("####", 1)[1].strip()
-        assert registry.verifier("gsm8k")(turn["content"], gold, example={}).score == 1  # type: ignore[union-attr]
-        assert registry.verifier("gsm8k_format")(turn["content"], gold, example={}).score == 1  # type: ignore[union-attr]
+        for name in ("gsm8k", "gsm8k_format"):
+            assert as_verdict(registry.verifier(name)(turn["content"], gold, example={})).score == 1
         for left, operator, right, result in re.findall(r"(\d+) ([*/+-]) (\d+) = (\d+)", turn["content"]):
             a, b = int(left), int(right)
             assert {"*": a * b, "/": a / b, "+": a + b, "-": a - b}[operator] == int(result)
