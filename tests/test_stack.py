@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
 SETTINGS = ("trainer.ranks=2", "rollout.prompts_per_step=4", "rollout.group_size=4", "rollout.max_new_tokens=12",
             "rollout.max_prompt_tokens=96", "rollout.kv_cache_gib=0.1", "evaluation.prompts=4", "evaluation.every=4",
             "checkpoint.every=2", "trainer.learning_rate=1e-3", "rollout.max_num_seqs=32",
-            "task.verifier={verifier}")
+            "trainer.mini_batches=2", "trainer.epochs=2", "algorithm.kl.coefficient=0.01", "task.verifier={verifier}")
 
 VERIFIER = '''
 from reasongym.verifiers import verifier
@@ -93,6 +93,7 @@ def test_a_run_leaves_everything_a_researcher_needs(whole: Path) -> None:
     assert all(row["mismatch/mean_abs_logprob_diff"] < 0.05 for step, row in rows.items() if step)
     assert {"eval/reward/mean"} <= rows[0].keys() & rows[4].keys()
     assert any(row["train/grad_norm"] > 0 for step, row in rows.items() if step)
+    assert all(row["train/kl"] > 0 for step, row in rows.items() if step)  # from the second mini-batch on it has moved
 
 
 def test_rollouts_are_read_by_datasets(whole: Path, tmp_path: Path) -> None:
