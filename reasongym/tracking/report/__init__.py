@@ -22,7 +22,7 @@ def write_report(run: Path) -> Path:
 
 
 def write_curve_svg(run: Path, path: Path, title: str) -> Path:
-    """The training and held-out reward of a run as one SVG file, its folder made where needed.
+    """The training and held-out score of each reward part of a run as one SVG file, its folder made where needed.
 
     Raises DataError where the run has no rewards yet, ResourceError where the file cannot be written.
     """

@@ -75,14 +75,18 @@ def health_figures(run: RunData) -> str:
 
 
 def curve_picture(run: RunData, title: str) -> str:
-    """A picture for a document: training and held-out reward, as one SVG file. Empty where no reward is recorded."""
-    return chart(title, _reward_series(run, "mean"), width=760, height=340, heading=title, style=CHART_STYLE)
+    """A picture for a document: the score of each reward part, training and held-out, as one SVG file. Empty where no
+    reward is recorded."""
+    series = [s for place, part in enumerate(run.parts()) for s in _reward_series(run, part, place=place)]
+    return chart(title, series, width=760, height=340, heading=title, style=CHART_STYLE)
 
 
-def _reward_series(run: RunData, part: str) -> list[Series]:
-    return [Series(label="training", points=run.series(f"reward/{part}"), colour=TRAIN, smooth=True),
-            Series(label="held-out", points=run.series(f"eval/reward/{part}"), colour=HELD_OUT, dots=True,
-                   intervals={} if part == "mean" else run.intervals(part))]
+def _reward_series(run: RunData, part: str, *, place: int | None = None) -> list[Series]:
+    """place: among the parts of one chart, whose name then stands in the labels; None where the chart is of one."""
+    named, first = ("", 0) if place is None else (f"{part}, ", 2 * place % COLOURS)
+    return [Series(label=f"{named}training", points=run.series(f"reward/{part}"), colour=first + TRAIN, smooth=True),
+            Series(label=f"{named}held-out", points=run.series(f"eval/reward/{part}"), colour=first + HELD_OUT,
+                   dots=True, intervals={} if part == "mean" else run.intervals(part))]
 
 
 def _series(run: RunData, curves: Sequence[tuple[str, str]]) -> list[Series]:
