@@ -5,6 +5,7 @@ Entry-point groups: `reasongym.tasks` (a Task class or factory taking TaskOption
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import importlib.util
@@ -104,10 +105,11 @@ def _load_file(path: str, kind: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
-    except BaseException as error:  # a user's file may raise anything while it is imported
+        with contextlib.redirect_stdout(sys.stderr):  # standard output may be carrying verdicts
+            spec.loader.exec_module(module)
+    except BaseException as error:  # a user's file may raise anything while it is imported, SystemExit too
         del sys.modules[name]
-        if isinstance(error, KeyboardInterrupt | SystemExit):
+        if isinstance(error, KeyboardInterrupt):
             raise
         raise UnknownNameError(message(f"{file} cannot be imported", got=f"{type(error).__name__}: {error}",
                                        expected="a Python file that imports", remedy="fix the file")) from error

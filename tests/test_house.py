@@ -98,7 +98,8 @@ def test_the_lock_neither_floats_nor_brings_cuda_nor_compiles_llama(lock: Mappin
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_train_passes_on_what_is_asked(repo_root: Path) -> None:
-    command = ["make", "--dry-run", "train", "TASK=arithmetic", "STEPS=3", "RECIPE=smoke", "ARGS=--seed 1"]
+    command = ["make", "--no-print-directory", "--dry-run", "train", "TASK=arithmetic", "STEPS=3", "RECIPE=smoke",
+               "ARGS=--seed 1"]
     printed = subprocess.run(command, cwd=repo_root, capture_output=True, text=True, check=True)
     assert printed.stdout.splitlines()[-1] == \
         ".venv/bin/reasongym train --task arithmetic --recipe smoke --steps 3 --seed 1"

@@ -156,7 +156,7 @@ def test_sigterm_saves_the_last_whole_step_and_says_how_to_go_on(workshop: Path)
                           text=True) as process:
         deadline = time.monotonic() + 400
         while not (folder / "rollouts" / "step-000002.parquet").exists():
-            assert process.poll() is None, "the run ended before it was stopped"
+            assert process.poll() is None, process.communicate()[0][-5000:]
             assert time.monotonic() < deadline
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -100,16 +101,23 @@ def test_close_leaves_nothing_in_shared_memory(sent: Any) -> None:
 
 
 def test_what_a_killed_run_left_is_removed_and_what_a_living_one_holds_is_not() -> None:
-    dead, living = _folder() / "reasongym-weights-4194305-0", _folder() / f"reasongym-weights-{os.getpid()}-99"
+    dead, living = (_folder() / f"reasongym-weights-{name}{os.getpid()}" for name in ("dead", "held"))
     try:
-        dead.write_bytes(b"x")  # 4194305 is above Linux' largest process id
-        living.write_bytes(b"x")
-        remove_stale_segments()
-        assert not dead.exists()
-        assert living.exists()
+        dead.write_bytes(b"x")
+        with living.open("wb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            remove_stale_segments()
+            assert not dead.exists()
+            assert living.exists()
     finally:
         dead.unlink(missing_ok=True)
         living.unlink(missing_ok=True)
+
+
+def test_a_second_sender_leaves_the_first_ones_segments_alone(sent: Any) -> None:
+    _, sender, _ = sent
+    remove_stale_segments()
+    assert all(os.path.exists(path) for path, _ in sender.segments)
 
 
 def test_a_tensor_larger_than_the_bucket_gets_its_own() -> None:

@@ -67,11 +67,14 @@ def command(name: str, source: str, target: str, workers: int, timeout_s: float,
     part = RewardPart(name=PART, verifier=name, weight=1.0)
     verdicts: list[Verdict] = []
     num_workers = min(workers, max(len(cases), 1))
-    with (ScoringPool([part], workers=num_workers, timeout_s=timeout_s, memory_mib=memory_mib) as pool,
-          _writing(target) as out, _progress(cases, target) as shown):
-        for case, verdict in zip(shown, _in_order(pool, cases), strict=True):
-            out.write(_line(case, verdict))
-            verdicts.append(verdict)
+    try:
+        with (ScoringPool([part], workers=num_workers, timeout_s=timeout_s, memory_mib=memory_mib) as pool,
+              _writing(target) as out, _progress(cases, target) as shown):
+            for case, verdict in zip(shown, _in_order(pool, cases), strict=True):
+                out.write(_line(case, verdict))
+                verdicts.append(verdict)
+    except OSError as error:  # of the output: full, or gone
+        raise _cannot_write(target, error) from error
     click.echo(_summary(verdicts, time.monotonic() - started), err=True)
 
 
@@ -154,12 +157,16 @@ def _writing(target: str) -> Iterator[IO[str]]:
         partial.unlink(missing_ok=True)
 
 
+def _cannot_write(path: str, error: OSError) -> DataError:
+    return DataError(message(f"cannot write {path}", got=error.strerror, expected="a place that can be written to",
+                             remedy="check --output, and the room on its disk"))
+
+
 def _open(path: Path) -> IO[str]:
     try:
         return path.open("w", encoding="utf-8")
     except OSError as error:
-        raise DataError(message(f"cannot write {path}", got=error.strerror, expected="a place that can be written to",
-                                remedy="check --output")) from error
+        raise _cannot_write(str(path), error) from error
 
 
 @contextlib.contextmanager

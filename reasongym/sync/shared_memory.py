@@ -1,14 +1,15 @@
 """Our transport between processes of one host: buckets through a memory-mapped file in /dev/shm.
 
-Two segments take turns, so the trainer gathers the next bucket while the engines load the present one. A segment's
-name carries the sender's process id; segments of processes that are gone are removed when the next run starts.
+Two segments take turns, so the trainer gathers the next bucket while the engines load the present one. The sender holds
+a lock on each of its files as long as it lives; files without one are what a killed run left, and are removed when the
+next run starts.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
-import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -49,11 +50,11 @@ def view(segment: torch.Tensor, spec: Mapping[str, Any]) -> torch.Tensor:
 
 
 def remove_stale_segments() -> None:
-    """Delete segments whose process no longer exists: what a killed run left behind."""
+    """Delete segments that no living process has locked: what a killed run left behind. Other users' stay."""
     for path in _folder().glob(f"{PREFIX}-*"):
-        found = re.fullmatch(rf"{PREFIX}-(\d+)-\d+", path.name)
-        if found and not Path(f"/proc/{found.group(1)}").exists():
-            path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError), path.open("r+b") as file:  # locked, another user's, or gone by now
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
 
 
 class SharedMemorySender:
@@ -66,10 +67,11 @@ class SharedMemorySender:
             Mapping[str, torch.Tensor]]], client: WeightSyncClient | None, is_sender: bool) -> None:
         self.buckets, self.gather, self.client, self.is_sender = buckets, gather, client, is_sender
         self.segments: list[tuple[str, torch.Tensor]] = []
+        self.locks = contextlib.ExitStack()
         if is_sender:
             remove_stale_segments()
             largest = max(b.nbytes for b in buckets)
-            self.segments = [_create_segment(index, largest) for index in range(min(2, len(buckets)))]
+            self.segments = [_create_segment(largest, self.locks) for _ in range(min(2, len(buckets)))]
             assert client is not None
             client.init_weight_transfer_engine({})
 
@@ -108,6 +110,7 @@ class SharedMemorySender:
         for path, _ in self.segments:
             Path(path).unlink(missing_ok=True)
         self.segments = []
+        self.locks.close()
 
 
 class _Loads:
@@ -135,11 +138,13 @@ def _folder() -> Path:
     return shared if shared.is_dir() and os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
 
 
-def _create_segment(index: int, nbytes: int) -> tuple[str, torch.Tensor]:
-    path = _folder() / f"{PREFIX}-{os.getpid()}-{index}"
+def _create_segment(nbytes: int, locks: contextlib.ExitStack) -> tuple[str, torch.Tensor]:
+    descriptor, name = tempfile.mkstemp(prefix=f"{PREFIX}-", dir=_folder())
+    path = Path(name)
+    locks.callback(os.close, descriptor)
     try:
-        with open(path, "wb") as file:
-            os.posix_fallocate(file.fileno(), 0, nbytes)  # without it a full /dev/shm is a bus error at the first write
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.posix_fallocate(descriptor, 0, nbytes)  # without it a full /dev/shm is a bus error at the first write
     except OSError as error:
         path.unlink(missing_ok=True)
         raise ResourceError(message("no room for the weight transfer's shared memory", got=f"{error} at {path.parent}",

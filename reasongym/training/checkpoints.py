@@ -64,13 +64,15 @@ class Checkpoints:
         Raises ResourceError when the disk is full.
         """
         target, scratch = self.path(state.step), self.folder / f".step-{state.step:06d}.tmp"
+        aside = scratch.with_suffix(".old")
         shutil.rmtree(scratch, ignore_errors=True)
         try:
             scratch.mkdir()
             write(str(scratch))
             (scratch / "loop.json").write_text(json.dumps({"state": asdict(state), "fits": self.fits}, indent=1))
             _seal(scratch)
-            shutil.rmtree(target, ignore_errors=True)
+            if target.exists():  # the same step once more: aside first, so that no half-deleted folder has its name
+                target.rename(aside)
             scratch.rename(target)
             _sync(self.folder)
         except OSError as error:
@@ -78,7 +80,8 @@ class Checkpoints:
                                         expected=f"room on the disk of {self.folder}",
                                         remedy="free space, then --resume: the earlier checkpoint is whole")) from error
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            for scraps in (scratch, aside):
+                shutil.rmtree(scraps, ignore_errors=True)
         self._prune(state)
         return target
 

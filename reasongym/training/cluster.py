@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import ray
@@ -33,7 +33,7 @@ def ray_cluster(config: RunConfig, plan: Plan, *, wait_s: float = 120.0) -> Iter
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_worker_niceness", "0")  # Ray starts its workers at nice 15: here they are the work
     address = config.resources.ray_address
-    ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False,
+    ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False,
              **({} if address else {"num_cpus": plan.hardware.cores, "object_store_memory": OBJECT_STORE_BYTES}))
     try:
         group = _reserve(config, plan, wait_s) if plan.device == "cuda" else None
@@ -64,4 +64,10 @@ def _options(slot: Slot, group: Any) -> tuple[dict[str, Any], dict[str, str]]:
 
     strategy = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=slot.node)
     return ({"num_cpus": 0, "num_gpus": 0, "scheduling_strategy": strategy},
-            {"CUDA_VISIBLE_DEVICES": ",".join(map(str, slot.gpus)), "RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES": "1"})
+            {"CUDA_VISIBLE_DEVICES": _visible(slot.gpus), "RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES": "1"})
+
+
+def _visible(gpus: Sequence[int]) -> str:
+    """The plan numbers the GPUs it may see; where CUDA_VISIBLE_DEVICES hides others, those have other numbers."""
+    shown = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    return ",".join(shown[gpu] if shown else str(gpu) for gpu in gpus)

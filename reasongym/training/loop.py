@@ -18,12 +18,17 @@ __all__ = ["train"]
 
 def train(session: Session, state: LoopState) -> LoopState:
     """Run from `state` to config.steps. On SIGTERM or Ctrl-C saves the last whole step and raises Interrupted."""
+    config = session.config
     session.push_weights(state.version)
     try:
         if state.step == 0:
             state = evaluate(session, state)
-        while state.step < session.config.steps:
+        while state.step < config.steps:
             state = train_step(session, state)
+            if due(config.evaluation.every, state.step, config.steps):
+                state = evaluate(session, state)
+            if due(config.checkpoint.every, state.step, config.steps):
+                save(session, state)
     except Interrupted:
         save(session, state)
         raise
@@ -48,10 +53,6 @@ def train_step(session: Session, state: LoopState) -> LoopState:
     state = replace(state, step=step, position=session.prompts.position, version=state.version + 1,
                     updates=state.updates + config.trainer.mini_batches * config.trainer.epochs)
     record(session, step, values | {"step/seconds": time.monotonic() - started}, groups)
-    if due(config.evaluation.every, step, config.steps):
-        state = evaluate(session, state)
-    if due(config.checkpoint.every, step, config.steps):
-        save(session, state)
     return state
 
 
@@ -74,6 +75,7 @@ def evaluate(session: Session, state: LoopState) -> LoopState:
     started = time.monotonic()
     groups = collect(session.engines, session.scoring, session.parts, session.held_out, sampling, step=0,
                      watch=_watch(session, state.step, "evaluating"), score_timeout_s=session.config.scoring.timeout_s)
+    check_errors(groups, session.config.scoring.max_error_share)
     values = group_metrics(groups, time.monotonic() - started, prefix="eval/")
     session.metrics.write(state.step, values)
     session.progress.evaluation(state.step, values)

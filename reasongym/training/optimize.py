@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ from reasongym.algorithms import grpo
 from reasongym.algorithms.aggregation import denominator
 from reasongym.algorithms.correction import combine
 from reasongym.config import RunConfig
+from reasongym.errors import TrainerError, message
 from reasongym.records import Group
 from reasongym.training.group import RankGroup
 from reasongym.training.rank import StepTotals
@@ -52,7 +54,19 @@ def optimize(ranks: RankGroup, config: RunConfig, groups: Sequence[Group], *, up
             totals.append(ranks.scatter("train", [
                 (micros, _loss_settings(config, mini), rate, None if old_logprobs is None else old_logprobs[index])
                 for index, micros in enumerate(mini.ranks)]))
-    return _metrics(totals, minis, config.trainer.epochs) | {"train/learning_rate": rate}
+    metrics = _metrics(totals, minis, config.trainer.epochs) | {"train/learning_rate": rate}
+    _check_finite(metrics)
+    return metrics
+
+
+def _check_finite(metrics: dict[str, float]) -> None:
+    """Stop before weights that are not numbers reach the engines or a checkpoint."""
+    wrong = {name: metrics[name] for name in ("train/loss", "train/grad_norm") if not math.isfinite(metrics[name])}
+    if wrong:
+        raise TrainerError(message("the update is not finite", expected="finite numbers",
+                                   got=", ".join(f"{name} {value}" for name, value in wrong.items()),
+                                   remedy="lower trainer.learning_rate and --resume: the last checkpoint is from "
+                                   "before it"))
 
 
 def _mini_batch(config: RunConfig, groups: Sequence[Group]) -> _MiniBatch:

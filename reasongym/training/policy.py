@@ -86,6 +86,16 @@ def load_policy(path: str, *, dtype: torch.dtype, trust_remote_code: bool, gradi
                                      expected="logits that are the output embedding times the hidden state",
                                      remedy="choose another model"))
     model.train()
+    _switch_off_dropout(model)
     if gradient_checkpointing:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     return model
+
+
+def _switch_off_dropout(model: nn.Module) -> None:
+    """The engine samples without dropout: with it the ratio of the two policies would be noise."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        if isinstance(getattr(module, "attention_dropout", None), float):
+            setattr(module, "attention_dropout", 0.0)  # noqa: B010 - modules declare tensors and modules only

@@ -171,7 +171,8 @@ class Rank:
             from transformers import AutoTokenizer
 
             self.model.save_pretrained(folder, state_dict=state)
-            AutoTokenizer.from_pretrained(tokenizer).save_pretrained(folder)
+            trusted = self.settings.trust_remote_code
+            AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=trusted).save_pretrained(folder)
 
     def close(self) -> None:
         if self.sender is not None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from reasongym.config import RunConfig, dump_yaml
+from reasongym.errors import ConfigError, message
 from reasongym.planning import Hardware, Plan, plan, shape_of
 from reasongym.tasks import RewardPart, Task
 from reasongym.tracking import Progress, RunFolder, environment, write_report
 from reasongym.training.checkpoints import LoopState
 from reasongym.training.loop import train
 from reasongym.training.quiet import quiet_libraries
-from reasongym.training.session import Interrupted, Session, open_session
+from reasongym.training.session import Interrupted, Session, open_session, run_checkpoints
 from reasongym.training.task import make_task, reward_parts
 
 __all__ = ["resume_run", "start_run"]
@@ -28,9 +33,10 @@ def start_run(config: RunConfig, hardware: Hardware) -> int:
     name = config.name if config.name != "auto" else _name(config)
     config = config.model_copy(update={"name": name})
     folder = RunFolder(Path(config.runs) / name)
-    folder.write_config(dump_yaml(config))
-    folder.write_environment(environment(_facts(planned, task)))
-    return _run(config, planned, folder, task, parts, resume=False, step=None)
+    with _alone(folder):
+        folder.write_config(dump_yaml(config))
+        folder.write_environment(environment(_facts(planned, task)))
+        return _run(config, planned, folder, task, parts, saved=None)
 
 
 def resume_run(config: RunConfig, hardware: Hardware, path: Path, *, step: int | None) -> int:
@@ -38,8 +44,23 @@ def resume_run(config: RunConfig, hardware: Hardware, path: Path, *, step: int |
     quiet_libraries()
     planned, task, parts = _prepare(config, hardware)
     folder = RunFolder(path, resume=True)
-    folder.write_config(dump_yaml(config))
-    return _run(config, planned, folder, task, parts, resume=True, step=step)
+    with _alone(folder):
+        saved = run_checkpoints(config, folder, task).load(step)  # before anything is started or written
+        folder.write_config(dump_yaml(config))
+        return _run(config, planned, folder, task, parts, saved=saved)
+
+
+@contextlib.contextmanager
+def _alone(folder: RunFolder) -> Iterator[None]:
+    """One process a run's folder: a second one that resumed it would delete what the first still writes."""
+    with (folder.path / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ConfigError(message(f"the run {folder.path} is going on", got="another process that trains in it",
+                                      expected="a run that has ended", remedy="stop that process first, or wait")
+                              ) from error
+        yield
 
 
 def _prepare(config: RunConfig, hardware: Hardware) -> tuple[Plan, Task, tuple[RewardPart, ...]]:
@@ -53,13 +74,13 @@ def _prepare(config: RunConfig, hardware: Hardware) -> tuple[Plan, Task, tuple[R
 
 
 def _run(config: RunConfig, planned: Plan, folder: RunFolder, task: Task, parts: tuple[RewardPart, ...], *,
-         resume: bool, step: int | None) -> int:
+         saved: tuple[LoopState, Path] | None) -> int:
     with Progress(config.steps) as progress:
         _announce(progress, config, planned, folder, task)
         with open_session(config, planned, folder, progress, task=task, parts=parts) as session:
             try:
                 with session.stop.listening():
-                    state = _restore(session, step) if resume else LoopState()
+                    state = _restore(session, *saved) if saved else LoopState()
                     train(session, state)
             except Interrupted:
                 progress.note(f"interrupted; saved. Continue with: reasongym train --resume {folder.path}")
@@ -72,9 +93,8 @@ def _run(config: RunConfig, planned: Plan, folder: RunFolder, task: Task, parts:
     return 0
 
 
-def _restore(session: Session, step: int | None) -> LoopState:
+def _restore(session: Session, state: LoopState, path: Path) -> LoopState:
     """The checkpoint's state on the ranks, and records on disk cut back to it."""
-    state, path = session.checkpoints.load(step)
     session.ranks.call("load", str(path))
     session.checkpoints.discard_after(state.step)
     session.metrics.truncate_after(state.step)
@@ -87,12 +107,14 @@ def _restore(session: Session, step: int | None) -> LoopState:
 
 def _export(session: Session) -> None:
     """final/: a Hugging Face folder, complete or absent."""
-    scratch = session.folder.path / ".final.tmp"
-    session.ranks.call("export", str(scratch), session.model)
     target = session.folder.final
+    scratch, aside = (session.folder.path / f".final.{name}" for name in ("tmp", "old"))
+    shutil.rmtree(scratch, ignore_errors=True)
+    session.ranks.call("export", str(scratch), session.model)
     if target.exists():
-        target.rename(session.folder.path / f".final.{time.time_ns()}.old")
+        target.rename(aside)
     scratch.rename(target)
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _announce(progress: Progress, config: RunConfig, planned: Plan, folder: RunFolder, task: Task) -> None:

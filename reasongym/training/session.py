@@ -30,7 +30,7 @@ from reasongym.training.group import RankGroup
 from reasongym.training.rank import RankSettings
 from reasongym.training.zero import ZeroSettings
 
-__all__ = ["Interrupted", "Session", "Stop", "open_session"]
+__all__ = ["Interrupted", "Session", "Stop", "open_session", "run_checkpoints"]
 
 
 class Interrupted(Exception):
@@ -134,12 +134,17 @@ def open_session(config: RunConfig, plan: Plan, folder: RunFolder, progress: Pro
         ranks = RankGroup(_rank_settings(config, plan, model), cluster.ranks,
                           start_timeout_s=config.trainer.start_timeout_s, step_timeout_s=config.trainer.step_timeout_s)
         stack.callback(ranks.close)
+        if plan.device == "cuda" and config.resources.placement == "shared":
+            # The engine measures the GPU's free memory as it starts, so the ranks come after it, while it sleeps.
+            engines.wait_ready()
+            engines.call("sleep")
         counts = ranks.build()
         engines.wait_ready()
         ranks.call("connect", plan.transport, engines.engines, config.rollout.tensor_parallel, config.sync.timeout_s)
+        checkpoints = run_checkpoints(config, folder, task)
         yield Session(config=config, plan=plan, model=model, task=task, parts=tuple(parts), prompts=prompts,
                       held_out=held_out, engines=engines, ranks=ranks, scoring=scoring, folder=folder, metrics=metrics,
-                      progress=progress, checkpoints=_checkpoints(config, folder), weight_bytes=counts["bytes"])
+                      progress=progress, checkpoints=checkpoints, weight_bytes=counts["bytes"])
 
 
 def _held_out(config: RunConfig, task: Task, tokenizer: Any) -> list[Prompt]:
@@ -151,9 +156,10 @@ def _held_out(config: RunConfig, task: Task, tokenizer: Any) -> list[Prompt]:
     return source.take(min(config.evaluation.prompts, source.rows or config.evaluation.prompts))
 
 
-def _checkpoints(config: RunConfig, folder: RunFolder) -> Checkpoints:
+def run_checkpoints(config: RunConfig, folder: RunFolder, task: Task) -> Checkpoints:
+    """The run's checkpoints, which fit runs of the same model, ranks, data and seed only."""
     fits = {"model": config.model.path, "ranks": config.trainer.ranks, "zero_stage": config.trainer.zero_stage,
-            "task": config.task.name, "seed": config.seed}
+            "task": config.task.name, "data": task.provenance()["fingerprint"], "seed": config.seed}
     return Checkpoints(folder.checkpoints, keep_last=config.checkpoint.keep_last,
                        keep_best=config.checkpoint.keep_best, fits=fits)
 

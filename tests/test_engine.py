@@ -1,0 +1,84 @@
+"""A real vLLM engine behind its Ray actor: what it samples can be repeated, and damage to its weights is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the training stack is not installed")
+
+from tiny_model import make_tiny_model  # noqa: E402
+
+from reasongym.errors import SyncError  # noqa: E402
+from reasongym.records import Completion, FinishReason, Prompt  # noqa: E402
+from reasongym.sync.checksums import compare, digest  # noqa: E402
+from reasongym.tasks import Example  # noqa: E402
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(400)]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def pool(tiny: Path) -> Iterator[Any]:
+    import ray
+
+    from reasongym.rollout.pool import EnginePool
+    from reasongym.rollout.requests import EngineSettings
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
+             object_store_memory=100 * 2**20)
+    settings = EngineSettings(model=str(tiny), dtype="float32", device="cpu", max_tokens=128, kv_cache_gib=0.1,
+                              max_num_seqs=16)
+    pool = EnginePool(settings, [({"num_cpus": 0}, {})], start_timeout_s=300, completion_timeout_s=120)
+    try:
+        pool.wait_ready()
+        yield pool
+    finally:
+        pool.close()
+        ray.shutdown()
+
+
+def sampled(pool: Any, *, seed: int, temperature: float = 1.0, samples: int = 4) -> dict[tuple[int, int], Completion]:
+    from reasongym.rollout.requests import requests_for
+
+    prompts = [Prompt(example=Example(task="t", split="test", index=i, messages=(), reference=""), text="",
+                      token_ids=tuple(range(100 + i, 120 + i))) for i in range(2)]
+    requests = requests_for(prompts, samples=samples, max_new_tokens=10, temperature=temperature, seed=seed, step=1)
+    return {request.key: completion for request, completion in pool.stream(requests)}
+
+
+def test_the_same_seeds_give_the_same_tokens_and_others_do_not(pool: Any) -> None:
+    first, again, other = (sampled(pool, seed=seed) for seed in (1, 1, 2))
+    assert {k: c.token_ids for k, c in first.items()} == {k: c.token_ids for k, c in again.items()}
+    assert {k: c.token_ids for k, c in first.items()} != {k: c.token_ids for k, c in other.items()}
+    assert len({c.token_ids for c in first.values()}) == 8  # no two of a group alike
+
+
+def test_logprobs_are_of_the_temperature_scaled_distribution(pool: Any, tiny: Path) -> None:
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(tiny)
+    completion = sampled(pool, seed=3, temperature=0.5, samples=1)[0, 0]
+    ids = torch.tensor([[*range(100, 120), *completion.token_ids]])
+    with torch.no_grad():
+        logits = model(ids).logits[0, 19:-1] / 0.5
+    expected = logits.log_softmax(-1).gather(1, ids[0, 20:, None]).squeeze(1)
+    torch.testing.assert_close(torch.tensor(completion.logprobs), expected, rtol=0, atol=1e-3)
+    assert completion.finish_reason in (FinishReason.LENGTH, FinishReason.STOP)
+
+
+def test_one_changed_element_of_an_engines_weights_is_noticed(pool: Any, tiny: Path) -> None:
+    from safetensors.torch import load_file
+
+    trainer = {name: digest(tensor) for name, tensor in load_file(tiny / "model.safetensors").items()}
+    compare(trainer, pool.call("checksums")[0], engine=0, version=0)
+    pool.call("corrupt", "model.norm.weight")
+    with pytest.raises(SyncError, match=r"(?s)1 of \d+ tensors differ: model\.norm\.weight"):
+        compare(trainer, pool.call("checksums")[0], engine=0, version=0)
