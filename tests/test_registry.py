@@ -114,3 +114,18 @@ def test_a_users_file_gives_a_task_and_a_verifier(tmp_path: Path) -> None:
         registry.task(f"{file}:wrong")
     with pytest.raises(UnknownNameError, match="no file"):
         registry.task(f"{tmp_path}/absent.py:make")
+
+
+@pytest.mark.parametrize("content", ["raise SystemExit(0)", "raise ValueError('no')", "import no_such_module_at_all"])
+def test_a_file_that_fails_or_exits_while_it_is_imported_is_an_error_and_not_an_exit(tmp_path: Path,
+                                                                                    content: str) -> None:
+    (tmp_path / "mine.py").write_text(content)
+    with pytest.raises(UnknownNameError, match="cannot be imported"):
+        registry.verifier(f"{tmp_path}/mine.py:anything")
+
+
+def test_what_a_file_prints_while_it_is_imported_stays_off_standard_output(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.py").write_text("print('hello')\ndef yes(response, reference, *, example):\n    return True\n")
+    registry.verifier(f"{tmp_path}/mine.py:yes")
+    assert capsys.readouterr() == ("", "hello\n")

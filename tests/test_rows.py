@@ -2,6 +2,7 @@
 
 import pytest
 
+from reasongym.errors import TrainerError
 from reasongym.training.rows import MicroBatch, Row, Sample, micro_batches, pack_rows, split_over_ranks
 from reasongym.training.schedule import learning_rate
 
@@ -69,3 +70,13 @@ def test_decay_ends_near_its_floor(schedule: str, half: float) -> None:
     assert rate(6) == pytest.approx(half)  # half way: 0.1 + 0.9 x 0.5
     assert 0.1 < rate(10) < 0.2
     assert rate(99) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("name", ["train/loss", "train/grad_norm"])
+def test_an_update_that_is_not_finite_stops_the_run(name: str) -> None:
+    from reasongym.training.optimize import _check_finite
+
+    metrics = {"train/loss": 0.1, "train/grad_norm": 1.0}
+    _check_finite(metrics)
+    with pytest.raises(TrainerError, match=f"{name} nan"):
+        _check_finite(metrics | {name: float("nan")})
