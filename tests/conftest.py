@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("RAY_worker_niceness", "0")  # Ray would start its workers at nice 15
 
 REPO_ROOT = Path(__file__).resolve().parent.parent
 STACK = ("torch", "ray", "vllm", "deepspeed")

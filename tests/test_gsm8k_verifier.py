@@ -161,3 +161,8 @@ def test_every_official_gold_scores_1() -> None:
     ("72", 72, 1), ("", "Paris", 0), ("", "", 1)])
 def test_exact_compares_whole_texts(response: str, reference: object, expected: int) -> None:
     assert exact(response, reference, example={}).score == expected
+
+
+@pytest.mark.parametrize("text", ["#### 1e400", "#### 1e-400", "#### 1E999999"])
+def test_a_power_beyond_the_bound_is_not_read_as_the_number_before_it(text: str) -> None:
+    assert gsm8k(text, "1", example={}).score == 0

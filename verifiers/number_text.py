@@ -76,7 +76,8 @@ _QUANTITY = re.compile(rf"""
 
 # What makes a number part of something larger (or denies it), seen from its right end and from its left end.
 _GOES_ON = re.compile(rf"""
-    [.,:'_][0-9] | \s?[)\]}}]?\s?[-+*/^±]\s?[{_CURRENCY}(\[]?\s?[-+]?[0-9.\\(√] | \s?\^ | \s?[√\\±] | \+ | \([0-9]
+    [.,:'_][0-9] | [eE][-+]?[0-9]
+  | \s?[)\]}}]?\s?[-+*/^±]\s?[{_CURRENCY}(\[]?\s?[-+]?[0-9.\\(√] | \s?\^ | \s?[√\\±] | \+ | \([0-9]
   | \s?[-+*/]\s?[b-hj-zB-HJ-Z](?![A-Za-z]) | [nxyzNXYZ](?![A-Za-z]) | \s?x\s?[0-9(]
   | \s(?:plus|minus|times|multiplied\sby|divided\sby)\s[0-9] | \sis(?:\snot\b|n't\b)
 """, re.VERBOSE)
