@@ -171,7 +171,7 @@ def _folder(path: Path) -> Iterator[Path]:
     make_folder(path)
     try:
         yield path
-    except BaseException:
+    except BaseException:  # cleaned up, and raised again
         with contextlib.suppress(OSError):
             path.rmdir()
         raise

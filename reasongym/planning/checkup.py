@@ -71,7 +71,7 @@ def _guarded(name: str, probe: Probe, hardware: Hardware) -> Check:
     """Boundary: a probe looks at other people's installations, which may fail in any way; that too is a finding."""
     try:
         return probe(hardware)
-    except Exception as error:
+    except Exception as error:  # a finding, as said above
         return Check(name=name, state="warn", detail=f"could not look: {type(error).__name__}: {error}")
 
 

@@ -80,7 +80,7 @@ class ScoringPool:
         try:
             for ready in started:
                 ready.result()
-        except BaseException:
+        except BaseException:  # cleaned up, and raised again
             self._stop(threads)
             raise
         return threads

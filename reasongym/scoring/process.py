@@ -87,7 +87,7 @@ class WorkerProcess:
         self.channel = Channel(ours, self._death_fd)
         try:
             self._shake_hands(setup)
-        except BaseException:
+        except BaseException:  # cleaned up, and raised again
             self.close()
             raise
 
