@@ -38,6 +38,11 @@ class Plan:
     budgets: tuple[Budget, ...] = ()
     warnings: tuple[str, ...] = ()
 
+    @property
+    def shares_gpus(self) -> bool:
+        """Engine and trainer take turns on the same GPUs: one sleeps while the other works."""
+        return self.device == "cuda" and self.config.resources.placement == "shared"
+
     def describe(self) -> str:
         """Several lines of text for people, as `reasongym train --dry-run` prints it."""
         return _describe(self)

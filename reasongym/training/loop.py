@@ -41,7 +41,11 @@ def train_step(session: Session, state: LoopState) -> LoopState:
     """One batch of prompts, from sampling to the engines' new weights."""
     config, started, step = session.config, time.monotonic(), state.step + 1
     session.prompts.position = state.position
+    passed_over = session.prompts.too_long
     prompts = session.prompts.take(config.rollout.prompts_per_step)
+    if session.prompts.too_long > passed_over:
+        session.progress.note(f"{session.prompts.too_long - passed_over} prompts of more than "
+                              f"{config.rollout.max_prompt_tokens} tokens were passed over (rollout.max_prompt_tokens)")
     groups, values = sample(session, prompts, step)
     write(session, step, groups)
     check_errors(groups, config.scoring.max_error_share)

@@ -77,7 +77,6 @@ class Rank:
                          device=s.zero.device, timeout_s=s.timeout_s)
         self.device = torch.device(s.zero.device)
         model = self._load(train=True)
-        self.vocabulary = model.config.vocab_size
         self.model = model
         shapes = [(n, str(p.dtype).removeprefix("torch."), tuple(p.shape), p.element_size())
                   for n, p in model.named_parameters()]

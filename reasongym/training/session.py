@@ -89,8 +89,7 @@ class Session:
         """The policy to every engine as `version`, checked as sync.verify says. Raises SyncError."""
         started = time.monotonic()
         verify = self.config.sync.verify == "always" or (self.config.sync.verify == "first" and not self.verified)
-        shared = self.plan.device == "cuda" and self.config.resources.placement == "shared"
-        if shared:
+        if self.plan.shares_gpus:
             self.engines.call("wake_up")
         digests = self.ranks.call("send_weights", version, verify)[0]
         values = {"sync/seconds": time.monotonic() - started, "sync/bytes": float(self.weight_bytes)}
@@ -103,7 +102,7 @@ class Session:
 
     def release_engines(self) -> None:
         """Where engine and trainer share a GPU: the engine sleeps while the trainer works."""
-        if self.plan.device == "cuda" and self.config.resources.placement == "shared":
+        if self.plan.shares_gpus:
             self.engines.call("sleep")
 
 
@@ -134,7 +133,7 @@ def open_session(config: RunConfig, plan: Plan, folder: RunFolder, progress: Pro
         ranks = RankGroup(_rank_settings(config, plan, model), cluster.ranks,
                           start_timeout_s=config.trainer.start_timeout_s, step_timeout_s=config.trainer.step_timeout_s)
         stack.callback(ranks.close)
-        if plan.device == "cuda" and config.resources.placement == "shared":
+        if plan.shares_gpus:
             # The engine measures the GPU's free memory as it starts, so the ranks come after it, while it sleeps.
             engines.wait_ready()
             engines.call("sleep")
