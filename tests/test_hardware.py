@@ -86,13 +86,18 @@ def test_gpus_that_cuda_hides_are_not_planned_with(
     assert [gpu.memory_gib for gpu in Hardware.detect(tmp_path).gpus] == memories
 
 
-def test_hardware_by_hand_is_read_or_refused() -> None:
+def test_hardware_by_hand_is_read() -> None:
     node = Hardware.described("8x H100 80GB")
     assert len(node.gpus) == 8
     assert node.gpus[0] == Gpu(name="H100", memory_gib=80.0)
     assert node.memory_gib == 3 * 8 * 80
+
+
+@pytest.mark.parametrize("text", ["", "lots of GPUs", "0x H100 80GB", "8x H100 0GB", "99999999x H100 80GB",
+                                  "8x H100 " + "9" * 400 + "GB"])
+def test_a_description_that_is_no_machine_is_refused_at_once(text: str) -> None:
     with pytest.raises(ConfigError, match="8x H100 80GB"):
-        Hardware.described("lots of GPUs")
+        Hardware.described(text)
 
 
 @pytest.mark.parametrize(("machine", "recipe"), [

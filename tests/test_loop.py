@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the training stack is not installed")
 
 from reasongym.config import load_config  # noqa: E402
+from reasongym.errors import EngineError, ScoringError  # noqa: E402
 from reasongym.training import loop  # noqa: E402
 from reasongym.training.checkpoints import LoopState  # noqa: E402
 from reasongym.training.session import Interrupted  # noqa: E402
@@ -19,27 +19,44 @@ from reasongym.training.session import Interrupted  # noqa: E402
 class Journal:
     """Stands for the session: ranks and engines are not there, what the loop asks of them is written down."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, steps: int, every: int, stop_in: str = "") -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, steps: int, every: int, stop_in: str = "",
+                 error: BaseException | None = None) -> None:
         self.saved: list[LoopState] = []
         self.evaluated: list[int] = []
+        self.done: list[int] = []
+        self.notes: list[str] = []
+        self.pushed: list[int] = []
+        self._stop_in, self._error = stop_in, error or Interrupted()
         self.session: Any = SimpleNamespace(
             config=load_config(overrides=[f"steps={steps}", f"evaluation.every={every}", f"checkpoint.every={every}"]),
-            push_weights=lambda version: {}, checkpoints=SimpleNamespace(steps=lambda: [s.step for s in self.saved]))
+            push_weights=self._push, held_out=[], scoring=None, parts=(), engines=None, ranks=None,
+            prompts=SimpleNamespace(position=0, too_long=0, take=lambda count: [None] * count),
+            folder=SimpleNamespace(path="runs/it"), release_engines=lambda: None, stop=None,
+            progress=SimpleNamespace(phase=lambda *_: None, note=self.notes.append, evaluation=lambda *_: None),
+            metrics=SimpleNamespace(write=lambda step, values: self.evaluated.append(step)),
+            checkpoints=SimpleNamespace(steps=lambda: [s.step for s in self.saved],
+                                        save=lambda state, write: self.saved.append(state)))
+        monkeypatch.setattr(loop, "collect", self._collect)
+        monkeypatch.setattr(loop, "check_errors", lambda groups, share: None)
+        monkeypatch.setattr(loop, "group_metrics", lambda groups, seconds, prefix="": {"eval/reward/mean": 0.5})
+        monkeypatch.setattr(loop, "write", lambda session, step, groups: None)
+        monkeypatch.setattr(loop, "record", lambda session, step, values, groups: self.done.append(step))
+        monkeypatch.setattr(loop, "optimize", self._optimize)
 
-        def train_step(session: Any, state: LoopState) -> LoopState:
-            if stop_in == f"step {state.step + 1}":
-                raise Interrupted
-            return replace(state, step=state.step + 1, version=state.version + 1)
+    def _push(self, version: int) -> dict[str, float]:
+        self.pushed.append(version)
+        return {}
 
-        def evaluate(session: Any, state: LoopState) -> LoopState:
-            if stop_in == f"evaluation {state.step}":
-                raise Interrupted
-            self.evaluated.append(state.step)
-            return state
+    def _collect(self, *_: Any, step: int, **__: Any) -> list[Any]:
+        """A step is sampled with its number; an evaluation with 0."""
+        if self._stop_in == (f"step {step}" if step else f"evaluation {len(self.done)}"):
+            raise self._error
+        return []
 
-        monkeypatch.setattr(loop, "train_step", train_step)
-        monkeypatch.setattr(loop, "evaluate", evaluate)
-        monkeypatch.setattr(loop, "save", lambda session, state: self.saved.append(state))
+    def _optimize(self, *_: Any, updates: int) -> dict[str, float]:
+        if self._stop_in == f"update {len(self.done) + 1}":
+            raise self._error
+        return {}
 
 
 def test_evaluations_and_checkpoints_come_when_they_are_due_and_after_the_last_step(
@@ -50,20 +67,54 @@ def test_evaluations_and_checkpoints_come_when_they_are_due_and_after_the_last_s
     assert [s.step for s in journal.saved] == [2, 4, 5]
 
 
-@pytest.mark.parametrize(("stop_in", "whole"), [("step 1", 0), ("step 3", 2), ("evaluation 2", 2), ("evaluation 0", 0)])
-def test_an_interruption_saves_the_state_that_the_ranks_hold(monkeypatch: pytest.MonkeyPatch, stop_in: str,
-                                                             whole: int) -> None:
+@pytest.mark.parametrize("error", [Interrupted(), EngineError("gone"), ScoringError("all fail")], ids=repr)
+@pytest.mark.parametrize(("stop_in", "whole"), [("step 1", 0), ("step 4", 3), ("evaluation 2", 2), ("evaluation 0", 0)])
+def test_what_stops_the_run_between_updates_saves_the_state_that_the_ranks_hold(
+        monkeypatch: pytest.MonkeyPatch, stop_in: str, whole: int, error: Exception) -> None:
     # In an evaluation the weights are already those of the step before it: saved under an earlier step, resuming
     # would make that step twice.
-    journal = Journal(monkeypatch, steps=5, every=2, stop_in=stop_in)
-    with pytest.raises(Interrupted):
+    journal = Journal(monkeypatch, steps=5, every=2, stop_in=stop_in, error=error)
+    with pytest.raises(type(error)):
         loop.train(journal.session, LoopState())
     assert (journal.saved[-1].step, journal.saved[-1].version) == (whole, whole)
+    assert "--resume runs/it" in journal.notes[-1]
+
+
+def test_a_failure_in_an_update_saves_nothing_as_the_ranks_hold_no_known_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(monkeypatch, steps=5, every=2, stop_in="update 4", error=EngineError("gone"))
+    with pytest.raises(EngineError):
+        loop.train(journal.session, LoopState())
+    assert [s.step for s in journal.saved] == [2]
+
+
+def test_a_step_that_has_a_checkpoint_is_not_saved_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(monkeypatch, steps=5, every=2, stop_in="step 3")
+    with pytest.raises(Interrupted):
+        loop.train(journal.session, LoopState())
+    assert [s.step for s in journal.saved] == [2]
+
+
+def test_an_evaluation_that_was_broken_off_is_made_when_the_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Journal(monkeypatch, steps=5, every=2, stop_in="evaluation 2")
+    with pytest.raises(Interrupted):
+        loop.train(first.session, LoopState())
+    second = Journal(monkeypatch, steps=5, every=2)
+    second.saved = first.saved
+    loop.train(second.session, first.saved[-1])
+    assert second.evaluated == [2, 4, 5]
+    assert second.pushed[0] == 2
 
 
 def test_a_finished_run_that_is_resumed_trains_nothing_and_saves_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     journal = Journal(monkeypatch, steps=5, every=2)
-    journal.saved.append(LoopState(step=5))
-    assert loop.train(journal.session, LoopState(step=5)).step == 5
+    journal.saved.append(LoopState(step=5, evaluated_step=5))
+    assert loop.train(journal.session, journal.saved[0]).step == 5
     assert journal.evaluated == []
     assert len(journal.saved) == 1
+
+
+def test_a_run_that_never_evaluates_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(monkeypatch, steps=3, every=0)
+    loop.train(journal.session, LoopState())
+    assert journal.evaluated == []
+    assert [s.step for s in journal.saved] == [3]

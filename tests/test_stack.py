@@ -1,7 +1,7 @@
 """The whole stack as a user runs it: `reasongym train` on real Ray, vLLM and two ZeRO-3 ranks, on a tiny model.
 
-One run of four steps is the measure. A second run of the same seed is killed with SIGKILL after its first checkpoint
-and resumed; it must have sampled the same tokens and end with the same weights. A third is asked to stop.
+One run of four steps is the measure. A second run of the same seed is killed with SIGKILL again and again and resumed;
+it must have sampled the same tokens and end with the same weights. Others are asked to stop.
 """
 
 from __future__ import annotations
@@ -76,10 +76,13 @@ def rollouts(path: Path) -> dict[int, list[tuple[Any, ...]]]:
         for row in read_rollouts(file)] for file in sorted((path / "rollouts").glob("*.parquet"))}
 
 
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+
+
 def metrics(path: Path) -> dict[int, dict[str, float]]:
     found: dict[int, dict[str, float]] = {}
-    for line in (path / "metrics.jsonl").read_text().splitlines():
-        row = json.loads(line)
+    for row in rows_of(path):
         found.setdefault(row["step"], {}).update(row)
     return found
 
@@ -121,51 +124,70 @@ def test_the_final_model_loads_and_answers_and_is_not_the_first(whole: Path, wor
 
 
 def test_a_run_killed_and_resumed_is_the_run_that_was_not(whole: Path, workshop: Path) -> None:
+    """Killed three times: in the update before any checkpoint, while a checkpoint is written, and in the update after
+    one."""
     import torch
     from safetensors.torch import load_file
 
-    killed = workshop / "runs" / "killed"
-    kill_after(new_run(workshop, "killed"), workshop, killed / "checkpoints" / "step-000002")
+    killed, resume = workshop / "runs" / "killed", command(workshop, "--resume", str(workshop / "runs" / "killed"))
+    kill_after(new_run(workshop, "killed"), workshop, killed / "rollouts" / "step-000001.parquet")
+    assert checkpoints(killed) == []
+    kill_after(resume, workshop, killed / "checkpoints" / ".step-000002.tmp")
+    assert checkpoints(killed) == []
+    kill_after(resume, workshop, killed / "rollouts" / "step-000003.parquet")
+    assert checkpoints(killed) == ["step-000002"]
     assert not (killed / "final").exists()
-    output = run(command(workshop, "--resume", str(killed)), workshop)
+    output = run(resume, workshop)
     assert "resumed from step 2" in output
     assert rollouts(killed) == rollouts(whole)
     resumed, straight = metrics(killed), metrics(whole)
-    assert resumed[4]["train/learning_rate"] == straight[4]["train/learning_rate"]
-    assert resumed[4]["reward/mean"] == straight[4]["reward/mean"]
+    for name in ("train/learning_rate", "reward/mean", "train/loss"):
+        assert [resumed[step][name] for step in (1, 2, 3, 4)] == pytest.approx(
+            [straight[step][name] for step in (1, 2, 3, 4)], rel=1e-4, abs=1e-7)
+    assert [row["step"] for row in rows_of(killed)] == [row["step"] for row in rows_of(whole)]
     for name, tensor in load_file(whole / "final" / "model.safetensors").items():
         torch.testing.assert_close(load_file(killed / "final" / "model.safetensors")[name], tensor, rtol=0, atol=1e-5)
 
 
+def checkpoints(path: Path) -> list[str]:
+    """Names of the complete ones."""
+    return sorted(p.name for p in (path / "checkpoints").glob("step-*"))
+
+
 def kill_after(arguments: list[str], folder: Path, appears: Path) -> None:
     """Start a run and SIGKILL its whole session once a path is there: nothing of it gets to clean up."""
+    known = appears.stat().st_mtime_ns if appears.exists() else None
     with subprocess.Popen(arguments, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           start_new_session=True) as process:
         deadline = time.monotonic() + 800
-        while not appears.exists():
+        while not appears.exists() or appears.stat().st_mtime_ns == known:
             assert process.poll() is None, "the run ended before it was killed"
             assert time.monotonic() < deadline
-            time.sleep(0.05)
+            time.sleep(0.001)
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_sigterm_saves_the_last_whole_step_and_says_how_to_go_on(workshop: Path) -> None:
-    folder = workshop / "runs" / "stopped"
-    arguments = [*new_run(workshop, "stopped"), "--steps", "500", "--set", "checkpoint.every=0"]
-    with subprocess.Popen(arguments, cwd=workshop, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True) as process:
+@pytest.mark.parametrize("ask", ["SIGTERM", "Ctrl-C"])
+def test_a_run_that_is_asked_to_stop_saves_the_last_whole_step_and_says_how_to_go_on(workshop: Path, ask: str) -> None:
+    name = ask.lower()
+    folder = workshop / "runs" / name
+    arguments = [*new_run(workshop, name), "--steps", "500", "--set", "checkpoint.every=0"]
+    with subprocess.Popen(arguments, cwd=workshop, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          start_new_session=True) as process:
         deadline = time.monotonic() + 400
         while not (folder / "rollouts" / "step-000002.parquet").exists():
             assert process.poll() is None, process.communicate()[0][-5000:]
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        process.send_signal(signal.SIGTERM)
+        if ask == "SIGTERM":
+            process.terminate()
+        else:  # a terminal sends it to every process of the foreground group
+            os.killpg(process.pid, signal.SIGINT)
         output, _ = process.communicate(timeout=300)
     assert process.returncode == 130
     assert f"--resume {folder}" in output
-    saved = sorted(p.name for p in (folder / "checkpoints").iterdir())
-    last = max(metrics(folder))
-    assert saved == [f"step-{last:06d}"]
+    assert "Traceback" not in output
+    assert checkpoints(folder) == [f"step-{max(metrics(folder)):06d}"]
     assert (folder / "report.html").exists()
     assert not (folder / "final").exists()
 

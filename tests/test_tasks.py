@@ -288,3 +288,9 @@ def test_a_number_of_shown_problems_that_there_is_not_is_refused(shots: object) 
 
     with pytest.raises(ConfigError, match="shots"):
         registry.task("word_problems", TaskOptions(settings={"shots": shots}))
+
+
+def test_a_setting_without_a_task_is_a_mistake_not_ignored() -> None:
+    result = CliRunner().invoke(command, ["--set", "levels=3"])
+    assert result.exit_code == 2
+    assert "name it" in result.output

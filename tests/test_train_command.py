@@ -53,6 +53,7 @@ def refusal(tmp_path: Path, *arguments: str) -> str:
     (["--set", "rollout.kv_cache_gib=100000"], "memory"),
     (["--set", "resources.device=cuda"], "GPU"),
     (["--resume-from", "3"], "--resume"),
+    (["--hardware", "", "--dry-run"], "'8x H100 80GB'"),
     (["--resume", "runs/none"], "no run to resume"),
 ])
 def test_a_mistake_is_one_message_that_names_it(tmp_path: Path, shape_only: Path, arguments: list[str],

@@ -32,6 +32,8 @@ def command(name: str | None, samples: int, seed: int, split: str, data: str | N
     reasongym tasks gsm8k --data path/to/folder
     reasongym tasks my_task.py:make
     """
+    if name is None and settings:
+        raise click.UsageError("--set is of one task: name it, as in reasongym tasks arithmetic --set levels=3")
     if name is None:
         _print_table(data)
         return

@@ -49,11 +49,11 @@ def command(**options: Any) -> None:
     if options["resume_from"] is not None and not options["resume"]:
         raise ConfigError(message("--resume-from needs --resume", got=f"--resume-from {options['resume_from']}",
                                   expected="--resume RUN --resume-from STEP", remedy="name the run"))
-    if options["hardware"] and not options["dry_run"]:
+    described = options["hardware"]
+    if described is not None and not options["dry_run"]:
         raise ConfigError(message("--hardware describes a machine for planning", got="no --dry-run",
                                   expected="--dry-run --hardware TEXT", remedy="add --dry-run"))
-    described = options["hardware"]
-    hardware = Hardware.described(described) if described else Hardware.detect(options["runs"] or "runs")
+    hardware = Hardware.described(described) if described is not None else Hardware.detect(options["runs"] or "runs")
     config = _resumed(options) if options["resume"] else _configured(options, hardware)
     if options["dry_run"]:
         click.echo(plan(config, hardware, shape_of(config.model.path)).describe())

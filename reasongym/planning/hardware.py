@@ -16,7 +16,9 @@ __all__ = ["Gpu", "Hardware"]
 GIB = 1024**3
 BFLOAT16_FLAGS = frozenset({"amx_bf16", "avx512_bf16"})
 FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
-DESCRIPTION = re.compile(r"^\s*(\d+)\s*[x\u00d7]\s*(.+?)\s+(\d+(?:\.\d+)?)\s*gi?b\s*$", re.IGNORECASE)
+SIZE = r"([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*gi?b\s*$"
+GPU_MACHINE = re.compile(r"^\s*([0-9]{1,4})\s*[x\u00d7]\s*(.+?)\s+" + SIZE, re.IGNORECASE)
+CPU_MACHINE = re.compile(r"^\s*cpu\s+([0-9]{1,6})\s+cores?\s+" + SIZE, re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +75,14 @@ class Hardware:
 
         A GPU machine is given 16 cores a GPU, three times the GPUs' memory and 4,000 GiB of disk, as rented ones have;
         set other figures with `dataclasses.replace`. A GPU maker's GB is read as GiB (an H100 80GB reports 79.6).
-        Raises ConfigError for a text of another form.
+        Raises ConfigError for a text of another form, and for more than 9,999 GPUs.
         """
-        if cpu := re.match(r"^\s*cpu\s+(\d+)\s+cores?\s+(\d+(?:\.\d+)?)\s*gi?b\s*$", text, re.IGNORECASE):
+        if cpu := CPU_MACHINE.match(text):
             memory = float(cpu[2])
             return cls(cores=int(cpu[1]), memory_gib=memory, disk_free_gib=100.0, shared_memory_gib=memory / 2,
                        cpu_features=("avx2",))
-        found = DESCRIPTION.match(text)
-        if not found or int(found[1]) < 1:
+        found = GPU_MACHINE.match(text)
+        if not found or int(found[1]) < 1 or float(found[3]) <= 0:
             raise ConfigError(message("a hardware description is not understood", got=repr(text),
                                       expected="for example '8x H100 80GB' or 'cpu 16 cores 64GB'",
                                       remedy="write COUNTx NAME MEMORYGB"))

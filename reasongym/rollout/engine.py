@@ -129,8 +129,10 @@ def _engine_arguments(settings: EngineSettings) -> dict[str, Any]:
     if settings.device == "cpu":
         # vLLM 0.32 on CPU rewinds a seeded generator when a prompt is split over two iterations, which PyTorch's CPU
         # generator cannot do ("CPU Generator does not use offset"); whole prompts avoid it.
+        # Only whole blocks of a prompt are shared by its group. vLLM's 128 on CPU shares nothing of a shorter prompt;
+        # 32, the smallest that its attention takes there, samples 1.4 (GSM8K) to 1.65 times (sums) as fast.
         arguments |= {"enable_chunked_prefill": False, "max_num_batched_tokens": max(8192, settings.max_tokens),
-                      "kv_cache_memory_bytes": int(settings.kv_cache_gib * 2**30)}
+                      "block_size": 32, "kv_cache_memory_bytes": int(settings.kv_cache_gib * 2**30)}
     else:
         arguments |= {"gpu_memory_utilization": settings.gpu_memory_utilization,
                       "enable_sleep_mode": settings.sleep_mode}

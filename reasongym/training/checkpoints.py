@@ -31,7 +31,8 @@ class LoopState:
     """Everything the loop needs to go on: all else is a function of the configuration and these.
 
     step: optimizer batches done. position: prompts taken from the source. updates: optimizer steps (mini-batches and
-    epochs counted). version: policy version the engines held. best: best held-out reward and its step.
+    epochs counted). version: policy version the engines held. best_reward, best_step: of the best held-out evaluation.
+    evaluated_step: that of the newest evaluation.
     Random state: none. Prompt order, seeds of completions and learning rate are functions of (seed, step, position).
     """
 
@@ -41,6 +42,7 @@ class LoopState:
     version: int = 0
     best_reward: float | None = None
     best_step: int | None = None
+    evaluated_step: int | None = None
 
 
 class Checkpoints:

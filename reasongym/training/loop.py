@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from reasongym.config import RunConfig
+from reasongym.errors import EngineError, ScoringError
 from reasongym.records import Group, Prompt
 from reasongym.tracking import write_rollouts
 from reasongym.training.checkpoints import LoopState
@@ -17,38 +20,29 @@ __all__ = ["train"]
 
 
 def train(session: Session, state: LoopState) -> LoopState:
-    """Run from `state` to config.steps. On SIGTERM or Ctrl-C saves the last whole step and raises Interrupted."""
+    """Run from `state` to config.steps. What stops it while the ranks' weights stand still (SIGTERM, Ctrl-C, a failed
+    engine, failing verifiers) is raised after the last whole step was saved."""
     config = session.config
     session.push_weights(state.version)
-    try:
-        if state.step == 0:
-            state = evaluate(session, state)
-        while state.step < config.steps:
-            state = train_step(session, state)
-            if due(config.evaluation.every, state.step, config.steps):
+    while True:
+        if evaluation_due(config, state):
+            with saved_on_failure(session, state):
                 state = evaluate(session, state)
-            if due(config.checkpoint.every, state.step, config.steps):
-                save(session, state)
-    except Interrupted:
-        save(session, state)
-        raise
-    if state.step not in session.checkpoints.steps():
-        save(session, state)
-    return state
+        last = state.step >= config.steps
+        if last or (state.step and due(config.checkpoint.every, state.step, config.steps)):
+            save(session, state)
+        if last:
+            return state
+        state = train_step(session, state)
 
 
 def train_step(session: Session, state: LoopState) -> LoopState:
     """One batch of prompts, from sampling to the engines' new weights."""
     config, started, step = session.config, time.monotonic(), state.step + 1
-    session.prompts.position = state.position
-    passed_over = session.prompts.too_long
-    prompts = session.prompts.take(config.rollout.prompts_per_step)
-    if session.prompts.too_long > passed_over:
-        session.progress.note(f"{session.prompts.too_long - passed_over} prompts of more than "
-                              f"{config.rollout.max_prompt_tokens} tokens were passed over (rollout.max_prompt_tokens)")
-    groups, values = sample(session, prompts, step)
-    write(session, step, groups)
-    check_errors(groups, config.scoring.max_error_share)
+    with saved_on_failure(session, state):
+        groups, values = sample(session, take_prompts(session, state), step)
+        write(session, step, groups)
+        check_errors(groups, config.scoring.max_error_share)
     session.release_engines()
     session.progress.phase(step, "updating", 0, 1)
     values |= optimize(session.ranks, config, groups, updates=state.updates)
@@ -58,6 +52,18 @@ def train_step(session: Session, state: LoopState) -> LoopState:
                     updates=state.updates + config.trainer.mini_batches * config.trainer.epochs)
     record(session, step, values | {"step/seconds": time.monotonic() - started}, groups)
     return state
+
+
+def take_prompts(session: Session, state: LoopState) -> list[Prompt]:
+    """The step's prompts, in the order that the seed gives."""
+    rollout, source = session.config.rollout, session.prompts
+    source.position = state.position
+    passed_over = source.too_long
+    prompts = source.take(rollout.prompts_per_step)
+    if source.too_long > passed_over:
+        session.progress.note(f"{source.too_long - passed_over} prompts of more than {rollout.max_prompt_tokens} "
+                              f"tokens were passed over (rollout.max_prompt_tokens)")
+    return prompts
 
 
 def sample(session: Session, prompts: Sequence[Prompt], step: int) -> tuple[list[Group], dict[str, float]]:
@@ -72,8 +78,6 @@ def sample(session: Session, prompts: Sequence[Prompt], step: int) -> tuple[list
 def evaluate(session: Session, state: LoopState) -> LoopState:
     """Held-out reward of the present policy; remembers the best."""
     evaluation = session.config.evaluation
-    if not session.held_out:
-        return state
     sampling = Sampling(evaluation.samples, session.config.rollout.max_new_tokens, evaluation.temperature,
                         session.config.seed)
     started = time.monotonic()
@@ -83,7 +87,7 @@ def evaluate(session: Session, state: LoopState) -> LoopState:
     values = group_metrics(groups, time.monotonic() - started, prefix="eval/")
     session.metrics.write(state.step, values)
     session.progress.evaluation(state.step, values)
-    reward = values["eval/reward/mean"]
+    reward, state = values["eval/reward/mean"], replace(state, evaluated_step=state.step)
     if state.best_reward is None or reward > state.best_reward:
         return replace(state, best_reward=reward, best_step=state.step)
     return state
@@ -105,9 +109,28 @@ def write(session: Session, step: int, groups: list[Group]) -> None:
 
 
 def save(session: Session, state: LoopState) -> None:
-    """A checkpoint of `state`; the ranks hold exactly its weights between steps."""
+    """A checkpoint of `state`, unless it has one; the ranks hold exactly its weights between steps."""
+    if state.step in session.checkpoints.steps():
+        return
     session.progress.phase(state.step, "saving", 0, 1)
     session.checkpoints.save(state, lambda folder: list(session.ranks.call("save", folder)))
+
+
+@contextlib.contextmanager
+def saved_on_failure(session: Session, state: LoopState) -> Iterator[None]:
+    """Around work that leaves the ranks' weights as `state` has them."""
+    try:
+        yield
+    except (Interrupted, EngineError, ScoringError):
+        save(session, state)
+        session.progress.note(f"step {state.step} is saved. Continue with: reasongym train --resume "
+                              f"{session.folder.path}")
+        raise
+
+
+def evaluation_due(config: RunConfig, state: LoopState) -> bool:
+    """Before the first step, every so many, and after the last; once each."""
+    return state.evaluated_step != state.step and due(config.evaluation.every, state.step, config.steps)
 
 
 def due(every: int, step: int, last: int) -> bool:

@@ -14,7 +14,7 @@ from reasongym.config import RunConfig, dump_yaml
 from reasongym.errors import ConfigError, message
 from reasongym.planning import Hardware, Plan, plan, shape_of
 from reasongym.tasks import RewardPart, Task
-from reasongym.tracking import Progress, RunFolder, environment, write_report
+from reasongym.tracking import Progress, RunFolder, environment, read_metrics, write_report
 from reasongym.training.checkpoints import LoopState
 from reasongym.training.loop import train
 from reasongym.training.quiet import quiet_libraries
@@ -45,7 +45,7 @@ def resume_run(config: RunConfig, hardware: Hardware, path: Path, *, step: int |
     planned, task, parts = _prepare(config, hardware)
     folder = RunFolder(path, resume=True)
     with _alone(folder):
-        saved = run_checkpoints(config, folder, task).load(step)  # before anything is started or written
+        saved = _saved(config, folder, task, step)  # before anything is started or written
         folder.write_config(dump_yaml(config))
         return _run(config, planned, folder, task, parts, saved=saved)
 
@@ -74,7 +74,7 @@ def _prepare(config: RunConfig, hardware: Hardware) -> tuple[Plan, Task, tuple[R
 
 
 def _run(config: RunConfig, planned: Plan, folder: RunFolder, task: Task, parts: tuple[RewardPart, ...], *,
-         saved: tuple[LoopState, Path] | None) -> int:
+         saved: tuple[LoopState, Path | None] | None) -> int:
     with Progress(config.steps) as progress:
         _announce(progress, config, planned, folder, task)
         with open_session(config, planned, folder, progress, task=task, parts=parts) as session:
@@ -83,7 +83,6 @@ def _run(config: RunConfig, planned: Plan, folder: RunFolder, task: Task, parts:
                     state = _restore(session, *saved) if saved else LoopState()
                     train(session, state)
             except Interrupted:
-                progress.note(f"interrupted; saved. Continue with: reasongym train --resume {folder.path}")
                 write_report(folder.path)
                 return INTERRUPTED
             progress.note("writing the final model and the report")
@@ -93,15 +92,25 @@ def _run(config: RunConfig, planned: Plan, folder: RunFolder, task: Task, parts:
     return 0
 
 
-def _restore(session: Session, state: LoopState, path: Path) -> LoopState:
+def _saved(config: RunConfig, folder: RunFolder, task: Task, step: int | None) -> tuple[LoopState, Path | None]:
+    """Where to go on: a checkpoint, or the beginning when the run ended before its first one was due."""
+    checkpoints = run_checkpoints(config, folder, task)
+    done = max((row["step"] for row in read_metrics(folder.metrics)), default=0)
+    if step is None and not checkpoints.steps() and done < config.checkpoint.every:
+        return LoopState(), None
+    return checkpoints.load(step)
+
+
+def _restore(session: Session, state: LoopState, path: Path | None) -> LoopState:
     """The checkpoint's state on the ranks, and records on disk cut back to it."""
-    session.ranks.call("load", str(path))
+    if path:
+        session.ranks.call("load", str(path))
     session.checkpoints.discard_after(state.step)
-    session.metrics.truncate_after(state.step)
+    session.metrics.truncate_after(state.step if path else -1)
     for file in session.folder.rollouts.glob("step-*.parquet"):
         if int(file.stem.removeprefix("step-")) > state.step:
             file.unlink()
-    session.progress.note(f"resumed from step {state.step} ({path})")
+    session.progress.note(f"resumed from step {state.step} ({path or 'the run ended before its first checkpoint'})")
     return state
 
 
