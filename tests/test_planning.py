@@ -128,14 +128,21 @@ def test_offload_moves_gradients_and_optimizer_from_the_gpu_to_its_host() -> Non
     kept, moved = needed("false"), needed("true")
     share = (4 + 12) * SEVEN.parameters // 4
     assert kept["a trainer's GPU"] - moved["a trainer's GPU"] == share
-    # without it the host holds the whole model of 2 bytes a parameter while each of 4 ranks loads
-    assert moved["host memory of a node"] - kept["host memory of a node"] == 4 * (share - 2 * SEVEN.parameters)
+    # without it each rank's host holds twice the largest parameter while it loads, 2 bytes each; but for rank 0, which
+    # holds the whole model when it writes it, with or without
+    loading = 2 * 2 * SEVEN.vocabulary * SEVEN.hidden
+    assert moved["host memory of a node"] - kept["host memory of a node"] == 4 * share - 3 * loading
 
 
-def test_a_model_that_every_rank_of_a_node_cannot_load_is_refused() -> None:
-    small = replace(NODE, memory_gib=100.0)  # 6 ranks x 14.2 GiB of weights, and 2 GiB a process
+@pytest.mark.parametrize(("stage", "memory_gib"), [
+    (3, 30.0),   # rank 0 writes 14.2 GiB, and 8 processes take 2 GiB each
+    (2, 100.0),  # 6 ranks read 14.2 GiB each
+])
+def test_a_model_that_the_ranks_of_a_node_cannot_load_and_write_is_refused(stage: int, memory_gib: float) -> None:
+    arguments = ("trainer.ranks=6", "rollout.engines=2", f"trainer.zero_stage={stage}")
     with pytest.raises(ResourceError, match="host memory"):
-        _gpu_plan("trainer.ranks=6", "rollout.engines=2", hardware=small)
+        _gpu_plan(*arguments, hardware=replace(NODE, memory_gib=memory_gib))
+    _gpu_plan(*arguments, hardware=replace(NODE, memory_gib=memory_gib + 30))
 
 
 @pytest.mark.parametrize(("overrides", "error", "text"), [

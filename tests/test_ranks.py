@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -104,3 +107,34 @@ def _start(model: Path) -> dict[str, Any]:
     from safetensors.torch import load_file
 
     return load_file(model / "model.safetensors")
+
+
+LOAD = """
+import sys, torch
+from safetensors.torch import load_file
+from reasongym.training.policy import load_policy
+from reasongym.training.zero import ZeroSettings, full_shape, gathered, init_distributed, partitioned_loading
+
+init_distributed(rank=0, world=1, local_rank=0, address="127.0.0.1", port=int(sys.argv[2]), device="cpu", timeout_s=60)
+settings = ZeroSettings(stage=3, dtype="float32", device="cpu", learning_rate=1e-3, weight_decay=0.0, betas=(0.9, 0.99),
+                        max_grad_norm=1.0, offload_optimizer=False)
+with partitioned_loading(settings, train=True):
+    model = load_policy(sys.argv[1], dtype=torch.float32, trust_remote_code=False, gradient_checkpointing=False)
+stored = load_file(f"{sys.argv[1]}/model.safetensors")
+for name, parameter in model.named_parameters():
+    assert parameter.numel() == 0, f"{name} is whole"
+    assert full_shape(parameter) == tuple(stored[name].shape)
+    with gathered({name: parameter}, stage=3) as full:
+        assert torch.equal(full[name], stored[name]), name
+again = load_policy(sys.argv[1], dtype=torch.float32, trust_remote_code=False, gradient_checkpointing=False)
+assert all(parameter.numel() for parameter in again.parameters()), "later loading is partitioned as well"
+"""
+
+
+def test_a_rank_never_holds_the_whole_model_while_it_loads(tiny: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", LOAD, str(tiny), str(port)], capture_output=True,
+                          text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]

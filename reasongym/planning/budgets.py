@@ -84,17 +84,18 @@ def _gpus(config: RunConfig, hardware: Hardware, trainer: TrainerMemory, engine:
 
 def _host(config: RunConfig, hardware: Hardware, device: Device, trainer: TrainerMemory, engine: EngineMemory,
           placement: Sequence[Slot]) -> Budget:
-    """Of the fullest node. Each rank loads the whole model; an engine that sleeps keeps its weights here."""
-    workers = config.rollout.tensor_parallel
-    if device == "cpu":
-        rank_bytes = max(trainer.peak, trainer.loading + trainer.overhead)
-        engine_bytes = engine.total * workers
-    else:
-        asleep = engine.weights if config.resources.placement == "shared" else 0
-        rank_bytes, engine_bytes = HOST_PROCESS + trainer.host, (HOST_PROCESS + asleep) * workers
+    """Of the fullest node: rank 0 writes the model there, and an engine that sleeps keeps its weights."""
+    asleep = engine.weights if config.resources.placement == "shared" else 0
+    engine_bytes = (engine.total if device == "cpu" else HOST_PROCESS + asleep) * config.rollout.tensor_parallel
+    process = 0 if device == "cpu" else HOST_PROCESS
     of_node: Counter[int] = Counter()
+    first = True
     for slot in placement:
-        of_node[slot.node] += rank_bytes if slot.kind == "rank" else engine_bytes
+        if slot.kind == "rank":
+            of_node[slot.node] += process + trainer.host(device, first=first)
+            first = False
+        else:
+            of_node[slot.node] += engine_bytes
     remedy = "fewer ranks a node (resources.gpus_per_node), or unset trainer.offload_optimizer"
     if device == "cpu":
         remedy = "lower rollout.kv_cache_gib or trainer.micro_batch_tokens, or set trainer.gradient_checkpointing"

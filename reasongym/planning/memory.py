@@ -34,7 +34,9 @@ class TrainerMemory:
 
     offloaded: gradients and optimizer lie in host memory, and the step is made there. gathered: parameters that other
     ranks own, at the peak. step: a flat copy of gradients in the optimizer's step, when the activations are gone.
-    loading: the whole model, which each rank reads into host memory before it is partitioned.
+    loading: host memory while the model is read: all of it, or under ZeRO-3, where each parameter is partitioned as it
+    is read, twice the largest. The files' pages are not counted: the kernel drops them when it needs the room.
+    exported: the whole model, which rank 0 gathers in host memory to write it.
     """
 
     parameters: int
@@ -48,6 +50,7 @@ class TrainerMemory:
     logits: int
     step: int
     loading: int
+    exported: int
     overhead: int
 
     @property
@@ -61,10 +64,12 @@ class TrainerMemory:
         """On the rank's device at most: in the backward pass or in the optimizer's step."""
         return self.resident + max(self.gathered + self.activations + self.logits, self.step)
 
-    @property
-    def host(self) -> int:
-        """In host memory beside the device's, where the device is a GPU: while loading, or offloaded from then on."""
-        return max(self.loading, self.gradients + self.optimizer if self.offloaded else 0)
+    def host(self, device: Device, *, first: bool) -> int:
+        """In host memory, beside the process where the device is a GPU. first: rank 0, which writes the model."""
+        exported = self.exported if first else 0
+        if device == "cpu":
+            return max(self.peak, self.resident + exported)
+        return max(self.loading, (self.gradients + self.optimizer if self.offloaded else 0) + exported)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +111,8 @@ def trainer_memory(config: RunConfig, shape: ModelShape, device: Device, dtype: 
         activations=_activations(config, shape, size),
         logits=_logits(config, shape),
         step=min(optimizer_share, STEP_ELEMENTS) * 4 if trainer.zero_stage and not offloaded else 0,
-        loading=count * size,
+        loading=(2 * shape.vocabulary * shape.hidden if trainer.zero_stage == 3 else count) * size,
+        exported=count * size,
         overhead=RANK_OVERHEAD[device],
     )
 

@@ -16,7 +16,15 @@ from reasongym.training.policy import Policy, load_policy
 from reasongym.training.rows import MicroBatch
 from reasongym.training.tensors import Batch, collate
 from reasongym.training.update import LossSettings, MicroLoss, micro_loss
-from reasongym.training.zero import ZeroSettings, build_engine, build_reference, gathered, init_distributed
+from reasongym.training.zero import (
+    ZeroSettings,
+    build_engine,
+    build_reference,
+    full_shape,
+    gathered,
+    init_distributed,
+    partitioned_loading,
+)
 
 __all__ = ["Rank", "RankSettings", "StepTotals"]
 
@@ -78,7 +86,7 @@ class Rank:
         self.device = torch.device(s.zero.device)
         model = self._load(train=True)
         self.model = model
-        shapes = [(n, str(p.dtype).removeprefix("torch."), tuple(p.shape), p.element_size())
+        shapes = [(n, str(p.dtype).removeprefix("torch."), full_shape(p), p.element_size())
                   for n, p in model.named_parameters()]
         self.buckets = bucketize(shapes, s.bucket_bytes)
         self.parameters = dict(model.named_parameters())
@@ -89,8 +97,9 @@ class Rank:
 
     def _load(self, *, train: bool) -> Any:
         s = self.settings
-        return load_policy(s.model, dtype=getattr(torch, s.zero.dtype), trust_remote_code=s.trust_remote_code,
-                           gradient_checkpointing=s.gradient_checkpointing and train)
+        with partitioned_loading(s.zero, train=train):
+            return load_policy(s.model, dtype=getattr(torch, s.zero.dtype), trust_remote_code=s.trust_remote_code,
+                               gradient_checkpointing=s.gradient_checkpointing and train)
 
     def _policy(self, model: Any) -> Policy:
         return Policy(model, temperature=self.settings.temperature, chunk_tokens=self.settings.chunk_tokens)

@@ -12,7 +12,15 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-__all__ = ["ZeroSettings", "build_engine", "build_reference", "gathered", "init_distributed"]
+__all__ = [
+    "ZeroSettings",
+    "build_engine",
+    "build_reference",
+    "full_shape",
+    "gathered",
+    "init_distributed",
+    "partitioned_loading",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +52,22 @@ def init_distributed(*, rank: int, world: int, local_rank: int, address: str, po
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     deepspeed.init_distributed(dist_backend="nccl" if device == "cuda" else "gloo", verbose=False,
                                timeout=timedelta(seconds=timeout_s))
+
+
+@contextlib.contextmanager
+def partitioned_loading(settings: ZeroSettings, *, train: bool) -> Iterator[None]:
+    """While it lasts, transformers gives each rank its share of a model as it is read, parameter by parameter: no rank
+    ever holds the whole. A collective under ZeRO-3; nothing otherwise."""
+    if settings.stage != 3:
+        yield
+        return
+    from transformers.integrations import HfDeepSpeedConfig
+
+    asked = HfDeepSpeedConfig(_configuration(settings, train=train))  # transformers looks for a living one
+    try:
+        yield
+    finally:
+        del asked
 
 
 def build_engine(model: nn.Module, settings: ZeroSettings) -> Any:
@@ -83,6 +107,11 @@ def _configuration(settings: ZeroSettings, *, train: bool) -> dict[str, Any]:
                 "weight_decay": settings.weight_decay, "torch_adam": settings.device == "cpu"}},
         }
     return configuration
+
+
+def full_shape(parameter: nn.Parameter) -> tuple[int, ...]:
+    """Of the whole tensor, also where this rank holds a share of it."""
+    return tuple(getattr(parameter, "ds_shape", parameter.shape))
 
 
 @contextlib.contextmanager
