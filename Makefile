@@ -1,6 +1,6 @@
 # `make` lists the targets. Each sets up what it needs, once (scripts/setup.sh: .venv, locked packages).
 .DEFAULT_GOAL := help
-.PHONY: help setup train eval test check lint types rules bench gpu-check lock clean distclean
+.PHONY: help setup train eval test check lint types rules bench docs gpu-check lock clean distclean
 
 TASK ?= gsm8k
 BIN := .venv/bin
@@ -43,6 +43,11 @@ rules:
 bench: ## the benchmarks of benchmarks/: ARGS=names
 	$(SETUP)
 	$(BIN)/python -m benchmarks $(ARGS)
+
+docs: ## build the documentation into build/site
+	$(SETUP)
+	$(BIN)/python -m pip install --quiet mkdocs mkdocs-material
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --site-dir build/site
 
 gpu-check: ## on a machine with a CUDA device: a short run there, with its figures
 	$(SETUP)
