@@ -1,6 +1,6 @@
 # `make` lists the targets. Each sets up what it needs, once (scripts/setup.sh: .venv, locked packages).
 .DEFAULT_GOAL := help
-.PHONY: help setup train eval test check lint types rules bench docs gpu-check lock clean distclean
+.PHONY: help setup train eval test check lint types rules tasks bench docs gpu-check lock clean distclean
 
 TASK ?= gsm8k
 BIN := .venv/bin
@@ -25,7 +25,7 @@ test: ## the whole test suite: ARGS="-k gsm8k" for a part
 	$(SETUP)
 	$(BIN)/python -m pytest $(ARGS)
 
-check: lint types rules ## what must hold before a commit: ruff, strict types, import rules
+check: lint types rules tasks ## what must hold before a commit: ruff, strict types, import rules, all tasks checked
 
 lint:
 	$(SETUP)
@@ -39,6 +39,10 @@ types:
 rules:
 	$(SETUP)
 	$(BIN)/python -m pytest -q tests/test_import_rules.py
+
+tasks:
+	$(SETUP)
+	$(BIN)/reasongym check --rows 2
 
 bench: ## the benchmarks of benchmarks/: ARGS=names
 	$(SETUP)

@@ -11,7 +11,6 @@ import sys
 import time
 from pathlib import Path
 
-NAMES = ("rows", "scoring", "transfer")
 RESULTS = Path(__file__).parent / "results"
 
 

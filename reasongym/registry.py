@@ -24,12 +24,26 @@ __all__ = ["BUILT_IN_TASKS", "BUILT_IN_VERIFIERS", "task", "task_names", "verifi
 BUILT_IN_TASKS = {
     "arithmetic": "reasongym.tasks.arithmetic:Arithmetic",
     "gsm8k": "reasongym.tasks.gsm8k:gsm8k",
+    "json_extraction": "reasongym.tasks.json_extraction:JsonExtraction",
+    "json_schema": "reasongym.tasks.json_schema:JsonSchema",
+    "math500": "reasongym.tasks.math_files:math500",
+    "math_files": "reasongym.tasks.math_files:math_files",
+    "multiple_choice": "reasongym.tasks.multiple_choice:multiple_choice",
+    "rg:<name>": "reasongym.tasks.reasoning_gym_tasks:named",
+    "svamp": "reasongym.tasks.svamp:svamp",
     "word_problems": "reasongym.tasks.word_problems:WordProblems",
 }
 BUILT_IN_VERIFIERS = {
+    "choice": "reasongym.verifiers.choice:choice",
     "exact": "reasongym.verifiers.exact:exact",
     "gsm8k": "reasongym.verifiers.gsm8k:gsm8k",
     "gsm8k_format": "reasongym.verifiers.gsm8k:gsm8k_format",
+    "json_schema": "reasongym.verifiers.json_schema:json_schema",
+    "math": "reasongym.verifiers.math.verifier:math",
+    "numeric": "reasongym.verifiers.numeric:numeric",
+    "reasoning_gym": "reasongym.tasks.reasoning_gym_scoring:reasoning_gym",
+    "regex": "reasongym.verifiers.regex:regex",
+    "sequence": "reasongym.verifiers.sequence:sequence",
 }
 
 
@@ -66,6 +80,10 @@ def verifier(spec: str) -> Verifier:
 
 
 def _resolve(spec: str, kind: str, built_in: dict[str, str], names: list[str]) -> Any:
+    family, _, member = spec.partition(":")
+    if f"{family}:<name>" in built_in:
+        module, _, attribute = built_in[f"{family}:<name>"].partition(":")
+        return getattr(importlib.import_module(module), attribute)(member)
     if spec in built_in:
         module, _, attribute = built_in[spec].partition(":")
         return getattr(importlib.import_module(module), attribute)

@@ -6,32 +6,28 @@ Rows come from the first of these that is there:
 3. the hub data set `openai/gsm8k`, configuration `main`, or its copy in the local cache
 4. in training only: `word_problems`, problems of our own making, and the provenance says so
 Setting: `shots`, 0 to 4 answered problems shown before the question; the default is 0.
-A folder holds `train.jsonl` and `test.jsonl`, or the same as Parquet, also as `main-train.parquet`,
-`main/train-*.parquet` or `train-*.parquet`. A single file is the split its name says; any other name is split by
-content, 1 row in 8 for test.
+How a folder or file of rows is divided: `row_files`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import threading
-import urllib.error
-import urllib.request
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from reasongym.errors import DataError, message
-from reasongym.tasks.base import Example, Task, TaskOptions, content_split, describes
-from reasongym.tasks.gsm8k_files import Row, as_row, named_split, read_file, split_files
+from reasongym.tasks.base import Example, Task, TaskOptions, describes
+from reasongym.tasks.gsm8k_files import KIND, Row, as_row
+from reasongym.tasks.hub import HubRows, load
+from reasongym.tasks.hub import reachable as _reachable
 from reasongym.tasks.prompting import FINAL_LINE_REWARDS, MAX_SHOTS, final_line_messages
+from reasongym.tasks.row_files import local_source, rows_by_split
 from reasongym.tasks.settings import check_names, integer
 
 __all__ = ["GSM8K", "gsm8k"]
 
 _HUB_NAME = "openai/gsm8k"
-_CONNECT_S = 5.0
 
 
 class GSM8K(Task):
@@ -90,9 +86,9 @@ def gsm8k(options: TaskOptions) -> Task:
     shots = integer("gsm8k", "shots", options.settings.get("shots", 0), low=0, high=MAX_SHOTS)
     local = _local(options)
     if local is not None:
-        return GSM8K(_by_split(local), str(local), shots=shots)
+        return GSM8K(rows_by_split(local, KIND), str(local), shots=shots)
     try:
-        loaded = _from_hub()
+        loaded = load("gsm8k", _HUB_NAME, "main", is_reachable=_reachable)
     except DataError:
         if not options.training:
             raise
@@ -106,74 +102,9 @@ def gsm8k(options: TaskOptions) -> Task:
 
 def _local(options: TaskOptions) -> Path | None:
     """The file or folder to read, or None for the hub. REASONGYM_DATA without gsm8k rows in it is passed over."""
-    if options.data is not None:
-        return Path(options.data).expanduser()
-    named = os.environ.get("REASONGYM_DATA")
-    folders = [Path(named).expanduser() / "gsm8k", Path(named).expanduser()] if named else []
-    return next((folder for folder in folders if split_files(folder)), None)
+    return local_source(options, KIND.name, any_folder=True)
 
 
-def _by_split(path: Path) -> dict[str, list[Row]]:
-    if not path.is_dir():
-        rows = read_file(path)
-        named = named_split(path)
-        if named:
-            return {named: rows}
-        by_content: dict[str, list[Row]] = {"train": [], "test": []}
-        for found in rows:
-            by_content[content_split("gsm8k", found.question)].append(found)
-        return by_content
-    files = split_files(path)
-    if not files:
-        held = ", ".join(sorted(entry.name for entry in path.iterdir())[:8])
-        raise DataError(message(f"{path} holds no GSM8K rows", got=held or "an empty folder",
-                                expected="train.jsonl and test.jsonl, or the same as .parquet",
-                                remedy="check the folder given as data"))
-    return {split: [found for file in listed for found in read_file(file)] for split, listed in files.items()}
-
-
-def _checked(loaded: Mapping[str, Iterable[Mapping[str, object]]]) -> dict[str, list[Row]]:
+def _checked(loaded: HubRows) -> dict[str, list[Row]]:
     return {split: [as_row(dict(value), f"{_HUB_NAME} {split} row {number}")
                     for number, value in enumerate(loaded[split], start=1)] for split in ("train", "test")}
-
-
-def _from_hub() -> Mapping[str, Iterable[Mapping[str, object]]]:
-    """Both splits. Raises DataError within seconds where `datasets` is not installed or the hub cannot be reached."""
-    try:
-        import datasets
-        from huggingface_hub import constants
-    except ImportError as error:
-        raise _missing(f"the package {error.name} is not installed") from error
-    if not constants.HF_HUB_OFFLINE and not _reachable(constants.ENDPOINT):
-        raise _missing(f"the hub cannot be reached (asked for {_CONNECT_S:g} s at most)")
-    try:
-        loaded: Mapping[str, Iterable[Mapping[str, object]]] = datasets.load_dataset(_HUB_NAME, "main")
-    except Exception as error:  # the boundary to a client that raises the exceptions of several HTTP and file libraries
-        raise _missing(f"{type(error).__name__}: {str(error)[:160]}") from error
-    return loaded
-
-
-def _reachable(endpoint: str) -> bool:
-    """Whether the address answers at all. In a thread, because a name look-up has no time-out of its own."""
-    answered = threading.Event()
-
-    def ask() -> None:
-        try:
-            with urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=_CONNECT_S):
-                answered.set()
-        except urllib.error.HTTPError:
-            answered.set()
-        except (OSError, ValueError):
-            return
-
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    asking.join(_CONNECT_S)
-    return answered.is_set()
-
-
-def _missing(got: str) -> DataError:
-    return DataError(message("the rows of gsm8k were not found", got=got,
-                             expected=f"rows given as data, a folder in REASONGYM_DATA, or the hub's {_HUB_NAME}",
-                             remedy="pass --data FOLDER with train.jsonl and test.jsonl; HF_HUB_OFFLINE=1 uses a copy "
-                                    "in the local cache without asking the hub"))

@@ -35,6 +35,15 @@ def hang(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
     return True
 
 
+def counted(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    """Each check leaves a byte in the file `reference`; a response that names a file waits for it."""
+    with Path(reference).open("a") as file:
+        file.write(".")
+    while response and not Path(response).exists():
+        time.sleep(0.002)
+    return True
+
+
 def hang_in_c(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
     return bool(re.match(r"(a+)+$", "a" * 64 + "!"))
 
@@ -110,3 +119,29 @@ def needs(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
 @verifier("decorated_rule")
 def decorated(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
     return True
+
+
+@verifier("batched", batch=True)
+def batched(responses: list[str], references: list[Any], *, examples: list[dict[str, Any]]) -> Any:
+    """Says what became of each answer and how many came together; some answers make it fail."""
+    for response, reference in zip(responses, references, strict=True):
+        while response == "gate" and not Path(reference).exists():
+            time.sleep(0.002)
+    if "raise" in responses:
+        raise ValueError("no such thing")
+    if "hang" in responses:
+        time.sleep(600)
+    if "die" in responses:
+        os._exit(3)
+    if "generate" in responses:
+        return (True for _ in responses)
+    verdicts: list[Any] = [Verdict.correct(f"{response} of {len(responses)}") for response in responses]
+    if "none" in responses:
+        verdicts[responses.index("none")] = None
+    return verdicts[1:] if "short" in responses else verdicts
+
+
+@verifier("batched_async", batch=True)
+async def batched_async(responses: list[str], references: list[Any], *, examples: list[dict[str, Any]]) -> Any:
+    await asyncio.sleep(0)
+    return batched.many(responses, references, examples=examples)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from reasongym.scoring import ScoringPool
@@ -15,10 +17,24 @@ PoolOf = Callable[..., ScoringPool]
 
 
 def open_pool(*names: str, timeout_s: float = 30.0, workers: int = 1, memory_mib: int = 512,
-              **more: int) -> ScoringPool:
+              **more: float) -> ScoringPool:
     """One part a verifier, named after it."""
     parts = [RewardPart(name=name, verifier=f"{RULES}:{name}", weight=1.0) for name in names]
-    return ScoringPool(parts, workers=workers, timeout_s=timeout_s, memory_mib=memory_mib, **more)
+    return ScoringPool(parts, workers=workers, timeout_s=timeout_s, memory_mib=memory_mib,
+                       **more)  # type: ignore[arg-type]
+
+
+def own_pools() -> Iterator[PoolOf]:
+    """To be made a fixture of: opens pools, and closes them when the test is over."""
+    with contextlib.ExitStack() as stack:
+        yield lambda *names, **settings: stack.enter_context(open_pool(*names, **settings))
+
+
+def steady_pools() -> Iterator[PoolOf]:
+    """To be made a fixture of a module: one pool a verifier for all tests that neither break it nor count on its being
+    new, since starting takes longest."""
+    with contextlib.ExitStack() as stack:
+        yield functools.cache(lambda name: stack.enter_context(open_pool(name)))
 
 
 def row(reference: object = None, **fields: object) -> Example:
@@ -30,9 +46,23 @@ def check(pool: ScoringPool, response: str, example: Example | None = None) -> V
     return next(iter(pool.submit(response, example or row()).result(60).values()))
 
 
+def as_one_batch(pool: ScoringPool, gate: Path, responses: Sequence[str]) -> list[dict[str, Verdict]]:
+    """Verdicts of answers that all waited while the pool's one worker was held up by an answer before them."""
+    first = pool.submit("gate", row(str(gate)))
+    wait_until(first.running)
+    futures = [pool.submit(response, row()) for response in responses]
+    gate.touch()
+    return [future.result(60) for future in futures]
+
+
 def is_alive(pid: int) -> bool:
     """A zombie counts as alive: it has not been reaped."""
     return Path(f"/proc/{pid}").exists()
+
+
+def descriptors() -> int:
+    """File descriptors this process has open."""
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

@@ -11,7 +11,9 @@ import pytest
 
 from reasongym.verifiers import Status
 from reasongym.verifiers.exact import exact
-from reasongym.verifiers.gsm8k import final_number, gsm8k, gsm8k_format, reference_number
+from reasongym.verifiers.final_number import final_number
+from reasongym.verifiers.gsm8k import gsm8k, gsm8k_format, reference_number
+from reasongym.verifiers.number_words import word_quantities
 
 DATA = Path(__file__).parent.parent / "../shared/data"
 PANEL = DATA / "grader_cases" / "gsm8k_answer_formats.jsonl"
@@ -37,7 +39,22 @@ def score(response: str, reference: object) -> float:
     "<think>\n#### 5\n</think>\n#### 72", "#### 72\n\nQuestion: Tom has 5.\n#### 5",
     "10+62=72\n\nHuman: what is 3+3?", "#### 72<|im_end|>\n<|im_start|>user\n5",
     "Question: Tom has 5 hats.\nAnswer: 72", "#### Step 1: add 5\nThe answer is 72", "10+62=72</s>\n5",
-    "She had 72 apples on the 3rd."])
+    "She had 72 apples on the 3rd.", "She had 72 apples on day 3.", "#### 1. Add\n5 + 67\n#### 2. Tell\n72 in all",
+    "#### 1: Add\n#### 72", "#### 72. I hope it is correct.", "#### 72\nNote: a week has 7 days.", "####\n- 72",
+    "Answer:\n- 72", "#### 72" + " " * 30_000, "#### 72" + "\n" * 30_000, "#### 72\u200b\u200b",
+    "7\ufe0f\u20e32\ufe0f\u20e3",
+    "#### \u20ac72", "#### 72 \u20ac", "#### R$ 72", "#### HK$72", "#### CHF 72", "#### 72 pm", "72 is the answer.",
+    "She has 72. Would you like me to explain step 2?", "She has 72.\nCheck: 72 - 5 = 67",
+    "She has 72.\n[1] 7 days each",
+    "#### 71\nWait, actually 72.", "The answer is 71. No, it should be 72.", "#### 72\nActually, a week has 7 days.",
+    '{"answer": 72}', '{"answer": "72", "confidence": 0.9}', "```\n72\n```", "```python\nresult = 72\n```",
+    "| Total | 72 |",
+    "### Final Answer\n\n72", "The answer to this question is 72.", "The answer, therefore, is 72.",
+    "Die Antwort ist 72",
+    "\u7b54\u6848\u662f72\u3002", "The answer is 72,0", "\\boxed{72\\,\\text{cm}^2}", "<answer>\\boxed{72}</answer>",
+    "so \\boxed{72}. Again \\boxed{7", "The answer is 5.\n#### 72", "The answer is 5.\n#### 72.", "#### 72 <!-- 5 -->",
+    "Step 1: 5+67=72\nStep 2: done",
+    "#### minus seventy-two\n#### seventy-two and zero\nNo, 72.", "\\boxed{5} was a slip. \\boxed{72}"])
 def test_a_right_answer_is_not_missed(response: str) -> None:
     assert gsm8k(response, "72", example={}).status is Status.CORRECT
 
@@ -49,7 +66,10 @@ def test_a_right_answer_is_not_missed(response: str) -> None:
     ("#### -\\frac{3}{4}", "-3/4"), ("#### 1 1/2", "1.5"), ("#### 1½", "1.5"), ("\\boxed{1\\frac{1}{2}}", "3/2"),
     ("#### 1 and 1/2 cups", "1.5"), ("#### .5", 0.5), ("The answer is $1.45 million", 1450000),
     ("\\boxed{1.2\\times10^3}", 1200), ("#### 007", 7), ("#### one hundred and five", 105), ("Answer - 72", 72),
-    ("#### zero", 0)])
+    ("#### zero", 0), ("#### minus seventy-two", -72), ("#### two and a half", "2.5"), ("#### three quarters", "0.75"),
+    ("#### half", "0.5"), ("#### a hundred", 100), ("#### six point two five", "6.25"), ("#### 7,5", "7.5"),
+    ("#### 1.234,56", "1234.56"), ("#### 72 dollars and 5 cents", "72.05"), ("#### 72 dollars, 50 cents", "72.50"),
+    ("#### -\u00bd", "-1/2"), ("#### \u0661\u066b\u0665", "1.5"), ("<answer>\n- 5\n</answer>", 5)])
 def test_a_notation_is_read_exactly(response: str, reference: object) -> None:
     assert score(response, reference) == 1
 
@@ -58,7 +78,11 @@ def test_a_notation_is_read_exactly(response: str, reference: object) -> None:
     "#### 5 or 72", "#### 72 or 5", "#### 5, 72", "#### 5 #### 72", "#### 5\n#### 72", "#### 72\n#### 5",
     "#### 70 to 72", "\\boxed{5}, \\boxed{72}", "\\boxed{5}\n\\boxed{72}", "\\boxed{5 \\text{ or } 72}",
     "\\boxed{\\{5, 72\\}}", "The answer is either 5 or 72.", "1, 2, 3, 4, 72", "It is 70, 71 or 72", "70\n71\n72",
-    "#### 72 apples and 5 oranges", "#### 72 dollars and 50 cents", "#### 7 2"])
+    "#### 72 apples and 5 oranges", "#### 7 2", "#### 72; 5", "#### 72, maybe 5", "#### $72 or \u20ac66",
+    "#### 72 vs 5",
+    "\\boxed{5}\n#### 72", "#### 5\n<answer>72</answer>", "<answer>5</answer><answer>72</answer>", "x = 5 and x = 72",
+    "\\boxed{5} or maybe \\boxed{72}", "\\boxed{5} apples and \\boxed{72} pears", "#### five or seventy-two",
+    "#### seven two", "Answer: 5\nAnswer: 72", "| 5 | 72 |", "#### between 70 and 72", "<answer>5, 72</answer>"])
 def test_several_finals_are_wrong_though_one_is_right(response: str) -> None:
     verdict = gsm8k(response, "72", example={})
     assert (verdict.score, verdict.status) == (0, Status.WRONG)
@@ -67,9 +91,13 @@ def test_several_finals_are_wrong_though_one_is_right(response: str) -> None:
 @pytest.mark.parametrize(("response", "inside"), [
     ("4\\sqrt{2}", "4"), ("\\boxed{4\\sqrt{2}}", "2"), ("#### 70 + 2", "70"), ("70 + 2", "2"), ("#### 72 - 5", "72"),
     ("#### 72 - (5 + 1)", "72"), ("#### 10²", "102"), ("#### 10^2", "2"), ("2**3", "23"), ("#### 12:30", "12"),
-    ("#### 1,5", "1"), ("#### 1,2345", "1234"), ("#### 1.2.3", "1.2"), ("#### 2x", "2"), ("The answer is x+72", "72"),
+    ("#### 1,2345", "1234"), ("#### 1.2.3", "1.2"), ("#### 2x", "2"), ("The answer is x+72", "72"),
     ("#### ±72", "72"), ("#### > 72", "72"), ("#### --7", "7"), ("#### 1/0", "1"), ("#### 3/4/5", "3/4"),
-    ("#### not 72", "72"), ("#### 72 is not the answer", "72"), ("#### " + "9" * 5000, "9"), ("f(72)", "72")])
+    ("#### not 72", "72"), ("#### 72 is not the answer", "72"), ("#### " + "9" * 5000, "9"), ("f(72)", "72"),
+    ("#### half of 72", "72"),
+    ("The answer is half of 72", "72"), ("twice 36", "36"), ("50% of 72", "72"), ("#### 50% of 144", "50"),
+    ("#### 1/2 of 144", "0.5"), ("The answer is 5 more than 67", "67"), ("the square root of 72", "72"),
+    ("#### three times as many as 24", "24"), ("#### two times thirty-six", "2"), ("70-72", "72")])
 def test_a_number_is_never_taken_out_of_a_formula(response: str, inside: str) -> None:
     verdict = gsm8k(response, inside, example={})
     assert (verdict.score, verdict.status) == (0, Status.UNPARSABLE)
@@ -77,7 +105,9 @@ def test_a_number_is_never_taken_out_of_a_formula(response: str, inside: str) ->
 
 @pytest.mark.parametrize("response", [
     "", "  \n", "####", "\\boxed{}", "I don't know", "<think>#### 72", "<think>72</think>", "\\boxed{72", "...", ",",
-    "-", "#### none"])
+    "-", "#### none", "The answer is \\boxed{72", "<answer>72", "\\boxed{x = 72", "<answer>x = 72",
+    "<!-- #### 72 -->", "\\phantom{\\boxed{72}}",
+    "<thinking>72", "#### 1. First, add them"])
 def test_no_answer_is_unparsable(response: str) -> None:
     assert gsm8k(response, "72", example={}).status is Status.UNPARSABLE
 
@@ -85,7 +115,10 @@ def test_no_answer_is_unparsable(response: str) -> None:
 @pytest.mark.parametrize(("response", "reference"), [
     ("#### 720", "72"), ("#### 72\nActually\n#### 5", "72"), ("#### 72%", "0.72"), ("The answer is 72 1/2", "72"),
     ("The answer is 1 1/2", "1"), ("0.33", "1/3"), ("\\boxed{72} no, \\boxed{5}", "72"),
-    ("#### 10000000000000001", 10**16)])
+    ("#### 10000000000000001", 10**16), ("#### 1,5", "1"), ("#### 72\nThe answer is 5.", "72"),
+    ("The answer is 72. No, 5.", "72"),
+    ("#### 72 dollars and 50 cents", "72"), ("#### two and a half", "2"), ("#### minus five", "5"),
+    ("\\boxed{5}\\phantom{\\boxed{72}}", "72")])
 def test_a_near_miss_is_wrong(response: str, reference: object) -> None:
     assert gsm8k(response, reference, example={}).status is Status.WRONG
 
@@ -125,7 +158,10 @@ def test_a_reference_without_a_number_is_our_error() -> None:
     ("so 72\n#### 72", 1), ("#### 72", 1), ("a\n#### -1,200.50\n\n", 1), ("a\n#### 3/4", 1),
     ("<think>#### 1</think>\n#### 72", 1), ("#### 5\nso\n#### 72", 0), ("#### 72\nso", 0), ("a\n#### 72 apples", 0),
     ("a\n#### $72", 0), ("a\n#### 72.", 0), ("a #### 72", 0), ("a\n#### 7 or 8", 0), ("a\n####", 0), ("", 0),
-    ("<think>\n#### 72", 0), ("a\n##### 72", 0), ("#### 72\n\nQuestion: what is 3?\n#### 5", 0)])
+    ("<think>\n#### 72", 0), ("a\n##### 72", 0), ("#### 72\n\nQuestion: what is 3?\n#### 5", 0), ("#### 1/0", 0),
+    ("#### 007", 0), ("#### 0.50", 1), ("#### 0", 1), ("#### 01,234", 0), ("#### " + "9" * 60, 1),
+    ("#### " + "9" * 61, 0),
+    ("#### 1/" + "9" * 60, 0), ("#### \u0667\u0662", 0)])
 def test_format_is_one_last_line_with_one_number(response: str, expected: int) -> None:
     assert gsm8k_format(response, "72", example={}).score == expected
 
@@ -134,7 +170,8 @@ def test_format_is_one_last_line_with_one_number(response: str, expected: int) -
 @pytest.mark.parametrize("piece", [
     "9", ",", "1,", "1,111", " ", "\n", "#", "#### ", "####\n", "####5\n", "\\boxed{", "\\boxed{5}, ", "<answer>",
     "the answer is ", "1 = ", "1 1 ", "\nQuestion: 5", "1/", "\\frac{1}{", "<<", "*", "1**", "½", "one ", "1 and ",
-    "</think>", "minus ", "{", "\\text{", "1,00", "out of 1 ", "<1", "because ", "\u0301\u0323"])
+    "</think>", "minus ", "{", "\\text{", "1,00", "out of 1 ", "<1", "because ", "\u0301\u0323", "<!--", "\\phantom{{",
+    "wait, no, ", "Answer: 5\n", "<answer>5</answer>", "the answer to the question ", "\ud800", "#### 1. a\n"])
 def test_a_megabyte_of_one_pattern_does_not_hang(piece: str) -> None:
     response = piece * (1_000_000 // len(piece))
     assert score(response, "72") == 0
@@ -166,3 +203,21 @@ def test_exact_compares_whole_texts(response: str, reference: object, expected: 
 @pytest.mark.parametrize("text", ["#### 1e400", "#### 1e-400", "#### 1E999999"])
 def test_a_power_beyond_the_bound_is_not_read_as_the_number_before_it(text: str) -> None:
     assert gsm8k(text, "1", example={}).score == 0
+
+
+@pytest.mark.parametrize("before", [
+    "\\boxed{5}\n", "<answer>5</answer>\n", "#### 5\n", "Question: 5\nA: 6\nQuestion: 7\n", "5<|im_end|>", "<think>",
+    "<!--",
+    "\uff03\uff03\uff03\uff03 5\n", "#"])
+def test_the_short_way_gives_what_the_long_way_gives(before: str) -> None:
+    """A response that ends in a plain `#### 72` is read at once; a full stop after it takes the long way."""
+    assert gsm8k(before + "#### 72", "72", example={}) == gsm8k(before + "#### 72.", "72", example={})
+
+
+@pytest.mark.parametrize(("text", "values"), [
+    ("one hundred and five", [105]), ("seventy-two apples and five", [72, 5]), ("two thousand three hundred", [2300]),
+    ("twenty thirty", [20, 30]), ("the third", []), ("a third", [Fraction(1, 3)]),
+    ("two and three quarters", [Fraction(11, 4)]),
+    ("five minus two", [None, None]), ("half of ten", [None, None]), ("minus two", [-2]), ("no number", [])])
+def test_number_words_are_told_apart(text: str, values: list[object]) -> None:
+    assert [quantity.value for quantity in word_quantities(text)] == values

@@ -76,7 +76,8 @@ def by_kind_and_name(name: str) -> tuple[int, str]:
 def test_the_lock_pins_all_that_pyproject_asks_for(repo_root: Path, lock: Mapping[str, str]) -> None:
     project = tomllib.loads((repo_root / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    texts = [*project["dependencies"], *extras["train"], *extras["leaderboard"], *extras["dev"]]
+    texts = [*project["dependencies"], *extras["train"], *extras["leaderboard"],
+             *extras["procedural"], *extras["dev"]]
     wanted = [Requirement(text) for text in texts]
     unmet = [str(need) for need in wanted if not need.specifier.contains(lock.get(canonicalize_name(need.name), "0"))]
     assert not unmet

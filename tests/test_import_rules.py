@@ -23,7 +23,8 @@ ALGORITHMS = {f"reasongym.algorithms.{name}" for name in (
 TASKS = {target.partition(":")[0] for target in BUILT_IN_TASKS.values()}
 SUBSTITUTES = {("reasongym.tasks.gsm8k", "reasongym.tasks.word_problems")}
 """A training run without the data set takes the generator in its place, and says so; see the decision record."""
-LIGHT = {"config", "errors", "evaluation", "leaderboard", "planning", "records", "registry", "scoring", "tracking"}
+LIGHT = {"checking", "config", "errors", "evaluation", "leaderboard", "planning", "records", "registry", "scoring",
+         "tracking"}
 MAY_IMPORT_OF_OURS: Mapping[str, set[str]] = {
     "sandbox": {"sandbox"},
     "verifiers": {"verifiers", "sandbox", "errors"},
@@ -37,13 +38,14 @@ MAY_IMPORT_OF_OURS: Mapping[str, set[str]] = {
 } | {part: LIGHT | {"sandbox", "verifiers", "tasks", "configs", ""} for part in LIGHT - {"errors", "config"}}
 MAY_IMPORT_OF_OTHERS: Mapping[str, set[str]] = {
     "sandbox": {"docker"},
-    "verifiers": {"sympy", "jsonschema", "latex2sympy2_extended", "antlr4", "referencing"},
+    "verifiers": {"sympy", "mpmath", "jsonschema_specifications", "idna"},
     "tasks": {"datasets", "huggingface_hub", "reasoning_gym", "pyarrow"},
     "errors": set(),
     "algorithms": {"torch"},
 }
 LOADED_LIGHT = ("reasongym", "reasongym.verifiers", "reasongym.tasks", "reasongym.sandbox", "reasongym.evaluation",
-                "reasongym.scoring", "reasongym.cli", "reasongym.config", "reasongym.registry", "reasongym.records")
+                "reasongym.checking", "reasongym.scoring", "reasongym.cli", "reasongym.config", "reasongym.registry",
+                "reasongym.records")
 
 
 Where = Literal["module", "function", "typing"]

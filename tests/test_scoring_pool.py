@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import pytest
-from scoring_pools import PoolOf, check, open_pool, row, wait_until
+from scoring_pools import PoolOf, check, own_pools, row, steady_pools, wait_until
 
 from reasongym.errors import ConfigError, DataError, ScoringError
 from reasongym.scoring import reward
 from reasongym.tasks import RewardPart
 from reasongym.verifiers import Status, Verdict
 
-
-@pytest.fixture
-def pool_of() -> Iterator[PoolOf]:
-    with contextlib.ExitStack() as stack:
-        yield lambda *names, **settings: stack.enter_context(open_pool(*names, **settings))
-
-
-@pytest.fixture(scope="module")
-def steady() -> Iterator[PoolOf]:
-    """One pool a verifier for all tests that neither break it nor count on its being new: starting takes longest."""
-    with contextlib.ExitStack() as stack:
-        yield functools.cache(lambda name: stack.enter_context(open_pool(name)))
+pool_of = pytest.fixture(own_pools)
+steady = pytest.fixture(scope="module")(steady_pools)
 
 
 def test_every_part_answers_in_order_and_by_name(pool_of: PoolOf) -> None:
@@ -58,6 +46,14 @@ def test_a_reference_that_json_would_change_is_refused(steady: PoolOf, value: ob
 def test_a_refused_value_is_named_by_its_place(steady: PoolOf) -> None:
     with pytest.raises(DataError, match=r"reference\[1\]\.tests"):
         steady("same").submit("a", row([0, {"tests": float("nan")}]))
+
+
+def test_an_answer_larger_than_a_frame_is_refused(steady: PoolOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker would take it for a damaged stream, and every such answer would cost a worker."""
+    monkeypatch.setattr("reasongym.scoring.protocol.MAX_ANSWER_BYTES", 1000)
+    with pytest.raises(DataError, match="too large"):
+        steady("same").submit("a" * 1000, row("r"))
+    assert check(steady("same"), "a" * 900, row("a" * 20)).status is Status.WRONG
 
 
 def test_a_cyclic_reference_is_refused(steady: PoolOf) -> None:

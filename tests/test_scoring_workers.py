@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
+import importlib
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scoring_pools import RULES, PoolOf, check, is_alive, open_pool, row, wait_until
+from scoring_pools import RULES, PoolOf, check, descriptors, is_alive, own_pools, row, steady_pools, wait_until
 
+from reasongym import registry
 from reasongym.errors import ScoringError, UnknownNameError
 from reasongym.scoring import ScoringPool
+from reasongym.scoring.process import make_setup
 from reasongym.tasks import RewardPart
 from reasongym.verifiers import Status
 
-
-@pytest.fixture
-def pool_of() -> Iterator[PoolOf]:
-    with contextlib.ExitStack() as stack:
-        yield lambda *names, **settings: stack.enter_context(open_pool(*names, **settings))
-
-
-@pytest.fixture(scope="module")
-def steady() -> Iterator[PoolOf]:
-    """One pool a verifier for all tests that neither break it nor count on its being new: starting takes longest."""
-    with contextlib.ExitStack() as stack:
-        yield functools.cache(lambda name: stack.enter_context(open_pool(name)))
+pool_of = pytest.fixture(own_pools)
+steady = pytest.fixture(scope="module")(steady_pools)
 
 
 def test_one_part_cannot_spoil_the_reference_of_the_next(pool_of: PoolOf) -> None:
@@ -152,23 +142,94 @@ def test_workers_die_with_a_parent_that_is_killed() -> None:
     wait_until(lambda: not is_alive(pid) or ") Z " in Path(f"/proc/{pid}/stat").read_text())
 
 
-def test_unknown_verifiers_are_named_before_any_process_starts() -> None:
+def test_unknown_verifiers_are_named() -> None:
     for spec, text in (("gsm9k", "gsm8k"), (f"{RULES}:evn", "even"), ("nowhere.py:even", "no file")):
         with pytest.raises(UnknownNameError, match=text):
             ScoringPool([RewardPart(name="a", verifier=spec, weight=1.0)], workers=1, timeout_s=1, memory_mib=64)
 
 
-def test_a_verifier_that_loads_only_in_the_parent_fails_at_construction(tmp_path: Path) -> None:
-    before = threading.active_count()
-    file = tmp_path / "picky.py"
-    file.write_text(f"import os\nassert os.getpid() == {os.getpid()}, 'only here'\ndef a(response, reference): pass\n")
-    with pytest.raises(ScoringError, match="only here"):
-        ScoringPool([RewardPart(name="a", verifier=f"{file}:a", weight=1.0)], workers=2, timeout_s=1, memory_mib=64)
-    assert threading.active_count() == before
+@pytest.mark.parametrize(("text", "kind", "told"), [
+    ("raise OSError('at import')", UnknownNameError, "at import"),
+    ("raise SystemExit(0)", UnknownNameError, "SystemExit"),
+    ("while True: pass", ScoringError, "while it is imported"),
+    ("import os; os._exit(0)", ScoringError, "exited with status 0"),
+])
+def test_a_file_that_does_not_import_is_an_error_and_leaves_nothing(tmp_path: Path, text: str, kind: type[Exception],
+                                                                    told: str) -> None:
+    before = threading.active_count(), descriptors()
+    file = tmp_path / "rules.py"
+    file.write_text(f"{text}\ndef a(response, reference, *, example): return True\n")
+    with pytest.raises(kind, match=told):
+        ScoringPool([RewardPart(name="a", verifier=f"{file}:a", weight=1.0)], workers=2, timeout_s=1, memory_mib=64,
+                    start_timeout_s=0.5 if "while" in text else 30.0)
+    assert (threading.active_count(), descriptors()) == before
 
 
-def test_a_verifier_registered_by_a_users_file_reaches_the_workers(pool_of: PoolOf) -> None:
-    pool_of("even").close()  # loads the file here, as a task in it would
+def test_built_in_verifiers_load_without_a_search_of_all_installed_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes a worker longer than all else together."""
+    monkeypatch.setattr(registry, "entry_points", lambda **_: pytest.fail("looked through the installed packages"))
+    setup = make_setup(["gsm8k", "exact"], 64)
+    for module in setup.modules:
+        importlib.import_module(module)
+    assert [registry.verifier(name)("1", "2", example={}).score for name in setup.verifiers] == [0.0, 0.0]
+
+
+FAILS_TO_RESTART = """
+import os, sys
+from pathlib import Path
+
+if Path({marker!r}).exists():
+    os.write(int(sys.argv[-2]), bytes(7) + b"\\1x")  # a frame of one byte, which is no record
+
+def a(response, reference, *, example):
+    if response == "die":
+        Path({marker!r}).touch()
+        os._exit(3)
+    return True
+"""
+
+
+def test_a_worker_that_cannot_be_replaced_is_tried_again_with_the_next_answer(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    (tmp_path / "rules.py").write_text(FAILS_TO_RESTART.format(marker=str(marker)))
+    part = RewardPart(name="a", verifier=f"{tmp_path / 'rules.py'}:a", weight=1.0)
+    with ScoringPool([part], workers=1, timeout_s=30, memory_mib=64) as pool:
+        assert "exited with status 3" in check(pool, "die").reason
+        verdict = check(pool, "a")
+        assert verdict.status is Status.ERROR
+        assert "no worker could check it" in verdict.reason
+        assert "what is no record" in verdict.reason
+        marker.unlink()
+        assert check(pool, "a").status is Status.CORRECT
+        assert pool.num_replaced == 1
+
+
+def test_a_verifiers_file_is_not_imported_by_the_pools_own_process(tmp_path: Path) -> None:
+    """Nothing there could stop one that hangs."""
+    file = tmp_path / "rules.py"
+    file.write_text(f"import os\nassert os.getpid() != {os.getpid()}\n"
+                    "def a(response, reference, *, example): return True\n")
+    part = RewardPart(name="a", verifier=f"{file}:a", weight=1.0)
+    with ScoringPool([part], workers=1, timeout_s=30, memory_mib=64) as pool:
+        assert check(pool, "a").status is Status.CORRECT
+
+
+def test_close_does_not_wait_for_a_worker_that_hangs_while_it_starts(tmp_path: Path) -> None:
+    file = tmp_path / "rules.py"
+    file.write_text("import time\nfrom pathlib import Path\n"
+                    f"while Path({str(tmp_path / 'again')!r}).exists(): time.sleep(0.01)\n"
+                    "def a(response, reference, *, example): raise MemoryError\n")
+    part = RewardPart(name="a", verifier=f"{file}:a", weight=1.0)
+    with ScoringPool([part], workers=1, timeout_s=30, memory_mib=64, start_timeout_s=3600) as pool:
+        (tmp_path / "again").touch()
+        assert check(pool, "a").status is Status.ERROR  # retired for want of memory; its successor never gets ready
+        wait_until(lambda: len(pool.pids) == 1 and pool.num_replaced == 1)
+        pids = pool.pids
+    assert not any(map(is_alive, pids))
+
+
+def test_a_verifier_registered_by_a_users_file_reaches_the_workers() -> None:
+    registry.verifier(f"{RULES}:even")  # loads the file here, as a task in it would
     part = RewardPart(name="a", verifier="decorated_rule", weight=1.0)
     with ScoringPool([part], workers=1, timeout_s=30, memory_mib=64) as pool:
         assert check(pool, "a").status is Status.CORRECT

@@ -6,13 +6,18 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from reasongym.cli import verify
 from reasongym.cli.verify import command
-from reasongym.errors import DataError, UnknownNameError, UserError
+from reasongym.errors import DataError, ScoringError, UnknownNameError, UserError
+from reasongym.tasks import Example
+from reasongym.verifiers import Verdict
 
 RULES = '''
 import os
@@ -98,7 +103,14 @@ GOOD = '{"response": "1", "reference": "1"}\n'
     ('{"response": 1, "reference": "1"}', "a response that is not text"),
     ('["response", "reference"]', "is not an object"),
     ('{"response": "1", "reference": ' + "[" * 100_000 + "]" * 100_000 + "}", "line 2 of the input is not JSON"),
+    ('{"response": "1", "reference": ' + "[" * 150 + "]" * 150 + "}", "is nested more than 100 deep"),
+    ('{"response": "1", "reference": 1, "id": ' + '{"k":' * 101 + "1" + "}" * 102, "is nested more than 100 deep"),
+    ('{"response": "1", "reference": 1e400}', "1e400 is too large for a number"),
+    ('{"response": "1", "reference": "1", "id": -1e999}', "-1e999 is too large for a number"),
+    ('{"response": "1", "reference": ' + "9" * 5000 + "}", "is not JSON: Exceeds the limit"),
+    ('{"\\ud800": "1"}', "has no 'response'"),
     (b'{"response": "\xff", "reference": "1"}', "line 2 of the input is not JSON"),
+    (b"\x00", "line 2 of the input is not JSON"),
 ])
 def test_a_bad_line_is_named_and_the_old_output_stays(rules: str, tmp_path: Path, bad: str | bytes, text: str) -> None:
     (tmp_path / "out.jsonl").write_text("old")
@@ -177,6 +189,97 @@ def test_standard_streams_carry_verdicts_alone_and_mistakes_exit_2(rules: str, t
     assert (bad.returncode, bad.stdout) == (2, "")
     assert "line 2" in bad.stderr
     assert "Traceback" not in bad.stderr
+
+
+def test_a_line_without_an_end_is_refused(rules: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reasongym.cli.verify.MAX_LINE_BYTES", 100)
+    exact = GOOD.strip().encode() + b" " * (99 - len(GOOD.strip())) + b"\n"
+    assert run(rules, exact, tmp_path).exit_code == 0
+    result = run(rules, GOOD.encode() + b" " + exact, tmp_path)
+    assert "line 2 of the input is too long" in str(result.exception)
+
+
+def test_depth_up_to_the_limit_is_allowed(rules: str, tmp_path: Path) -> None:
+    deep = "[" * 99 + "]" * 99  # the line's own object is the hundredth level
+    assert run(rules, f'{{"response": "1", "reference": {deep}, "id": {deep}}}', tmp_path).exit_code == 0
+
+
+def test_input_that_can_be_read_only_once_is_read_whole(rules: str, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for text, status in ((GOOD * 5, 0), (GOOD * 5 + "{}\n", 1)):
+        writer = threading.Thread(target=pipe.write_text, args=(text,))
+        writer.start()
+        arguments = ["--verifier", rules, "--input", str(pipe), "--output", str(tmp_path / "out.jsonl")]
+        result = CliRunner().invoke(command, arguments)
+        writer.join()
+        assert result.exit_code == status
+        assert len(written(tmp_path)) == 5
+
+
+def test_a_standard_input_that_was_partly_read_goes_on_from_there(rules: str, tmp_path: Path) -> None:
+    source = tmp_path / "cases.jsonl"
+    source.write_text("a line of somebody else\n" + GOOD)
+    with source.open("rb", buffering=0) as stream:
+        stream.readline()
+        done = subprocess.run([sys.executable, "-m", "reasongym", "verify", "--verifier", rules, "--input", "-"],
+                              stdin=stream, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 1), done.stderr
+
+
+def test_no_more_than_a_window_of_answers_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are, where none is done before it is asked for."""
+    monkeypatch.setattr(verify, "MAX_AHEAD", 10)
+    held: list[object] = []
+    most = 0
+
+    class Answer(Future[dict[str, Verdict]]):
+        def result(self, timeout: float | None = None) -> dict[str, Verdict]:
+            held.remove(self)
+            return {verify.PART: Verdict.correct()}
+
+    class Pool:
+        def submit(self, response: str, example: Example) -> Future[dict[str, Verdict]]:
+            nonlocal most
+            held.append(Answer())
+            most = max(most, len(held))
+            return held[-1]  # type: ignore[return-value]
+
+    row = Example(task="t", split="s", index=0, messages=(), reference=None)
+    cases = (verify.Case(number, "", row) for number in range(1000))
+    answered = [id_ for id_, _ in verify._in_order(Pool(), cases)]  # type: ignore[arg-type]
+    assert answered == list(range(1000))
+    assert (most, held) == (10, [])
+
+
+def test_a_file_that_hangs_while_it_is_imported_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "rules.py").write_text("while True: pass\n")
+    result = run(f"{tmp_path / 'rules.py'}:rule", GOOD, tmp_path, "--start-timeout", "0.5")
+    assert isinstance(result.exception, ScoringError)
+    assert "nothing heard of it for 0.5 s: does a file wait while it is imported?" in str(result.exception)
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_verifier_of_batches_gets_no_more_than_asked(tmp_path: Path) -> None:
+    (tmp_path / "rules.py").write_text(
+        "from reasongym.verifiers import Verdict, verifier\n\n@verifier('batch_of_verify', batch=True)\n"
+        "def rule(responses, references, *, examples):\n"
+        "    return [Verdict.correct(response, str(len(responses) <= 4)) for response in responses]\n")
+    cases = lines(*({"id": i, "response": f"{i}", "reference": ""} for i in range(50)))
+    assert run(f"{tmp_path / 'rules.py'}:rule", cases, tmp_path, "--batch-size", "4").exit_code == 0
+    assert [(row["id"], row["extracted"], row["reason"]) for row in written(tmp_path)] == \
+        [(i, f"{i}", "True") for i in range(50)]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--verifier", "gsm8k", "--input", "cases.jsonl"]])
+def test_it_starts_without_what_is_slow_to_load(arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "cases.jsonl").write_text(GOOD)
+    script = ("import sys\nfrom reasongym.cli import cli\n"
+              f"cli(['verify', *{arguments!r}], standalone_mode=False)\n"
+              "print(*sorted({'asyncio', 'pydantic', 'yaml', 'rich', 'sympy', 'jsonschema', 'torch', 'ray', 'numpy'} & "
+              "sys.modules.keys()), file=sys.stderr)")
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, ""), done.stderr
 
 
 def test_help_shows_how_to_call_it() -> None:

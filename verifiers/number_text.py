@@ -1,12 +1,13 @@
 r"""Numbers as people and models write them, read exactly: text -> Fraction, never through a float.
 
-`plain` brings notation to one form (full-width digits, Unicode minus, LaTeX, markdown), `quantities` finds every
-number of a short text and says which of them stand inside a formula, `words` reads "seventy-two".
+`same_characters` maps other scripts' digits and look-alike signs to ASCII, `plain` brings notation to one form (LaTeX,
+markdown), `quantities` finds every number of a short text and says which of them stand inside a formula.
 
 Covered: signs, thousands marks (`1,234` `1{,}234` `1\,234` `1'234` `1 234`, Indian `1,00,000`), decimals, fractions,
-mixed numbers, `\frac{3}{4}`, `1.2e3`, `1.2 \times 10^3`, "2 million". Not covered: decimal commas (`7,5` is no number),
-times and ratios (`3:30`), roots, powers and sums: a number inside one of those is marked, so that nobody takes it for
-the answer.
+mixed numbers, `\frac{3}{4}`, `1.2e3`, `1.2 \times 10^3`, "2 million", dollars and cents. A comma before one or two
+digits is a decimal comma (`7,5`, `1.234,56`), since no thousands mark stands there. Not covered: times and ratios
+(`3:30`), roots, powers, sums, "half of 72", "5 more than 67": a number inside one of those is marked, so that nobody
+takes it for the answer.
 Every pattern is possessive or bounded, so time is linear in the length of the text.
 """
 
@@ -17,19 +18,25 @@ import unicodedata
 from fractions import Fraction
 from typing import NamedTuple
 
-__all__ = ["MAX_DIGITS", "Quantity", "plain", "quantities", "words"]
+__all__ = ["MAX_DIGITS", "Quantity", "plain", "quantities", "same_characters"]
 
 MAX_DIGITS = 60
 """Longer runs of digits are not read: no grade-school answer has them, and big integers cost time."""
 
-_CURRENCY = "$€£¥₹"
+_CURRENCY = "$€£¥₹₩₽₱₫₺₦₴฿¢"
 _SCALES = {"hundred": 100, "thousand": 1000, "k": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_UNICODE: dict[int, str] = {
+_LOOK_ALIKES: dict[int, str] = {
     **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},  # full-width ASCII
     **dict.fromkeys(map(ord, "\u00a0\u2007\u2008\u2009\u200a\u202f\u2002\u2003\u2005\u2006\u3000"), " "),
-    **dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"), ""),
+    # Nothing to see: zero-width, soft hyphen, direction marks, and what makes a keycap emoji of a digit.
+    **dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u202a\u202b\u202c\u202d\u202e"
+                             "\u2066\u2067\u2068\u2069\ufe0e\ufe0f\u20e3"), ""),
     **dict.fromkeys(map(ord, "\u2212\u2010\u2011\u2012\u2013\ufe63"), "-"),
     **dict.fromkeys(map(ord, "\u2018\u2019\u02bc"), "'"),
+    **dict.fromkeys(map(ord, "\u201c\u201d\u201e\u00ab\u00bb"), '"'),
+    **{ord(char): by for char, by in {"\u3002": ". ", "\u3001": ", ", "\u066b": ".", "\u066c": ","}.items()},
+}
+_NOTATION: dict[int, str] = {
     # A superscript is a power: a compatibility normal form would make 102 of 10².
     **{ord(char): f"^{digit}" for digit, char in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
     **{ord(char): f" {text}" for char, text in {
@@ -61,10 +68,13 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple((re.compile(pattern),
     (r"\*\*|__|`", ""),
     (r"([0-9])\s?[*x]\s?10\s?\^\s?(-?[0-9]{1,2})(?![0-9])", r"\1e\2"),
     (r"[ \t]++", " "),
+    (r"([0-9])(?:\.0{1,2})? (?:dollars?|euros?|pounds?),? (?:and )?([0-9]{2}) cents?(?![a-z])", r"\1.\2"),
+    (r"([0-9])(?:\.0{1,2})? (?:dollars?|euros?|pounds?),? (?:and )?([0-9]) cents?(?![a-z])", r"\1.0\2"),
 ))
 
 _GROUPED = r"[0-9]{1,3}(?:[,' ][0-9]{3}){1,20}+(?![0-9])|[0-9]{1,2}(?:,[0-9]{2}){1,9},[0-9]{3}(?![0-9])"
-_NUMBER = rf"(?:(?:{_GROUPED}|[0-9]++)(?:\.[0-9]++)?+|\.[0-9]++)"
+_DECIMAL_COMMA = r"(?:[0-9]{1,3}(?:\.[0-9]{3}){1,9}|[0-9]{1,15}),[0-9]{1,2}(?![0-9]|[.,][0-9])"
+_NUMBER = rf"(?:{_DECIMAL_COMMA}|(?:{_GROUPED}|[0-9]++)(?:\.[0-9]++)?+|\.[0-9]++)"
 _QUANTITY = re.compile(rf"""
     (?P<sign>[-+]\s?)?+ (?:[{_CURRENCY}]\s?)?+ (?P<inner>-)?+
     (?P<whole>{_NUMBER})
@@ -79,12 +89,17 @@ _GOES_ON = re.compile(rf"""
     [.,:'_][0-9] | [eE][-+]?[0-9]
   | \s?[)\]}}]?\s?[-+*/^±]\s?[{_CURRENCY}(\[]?\s?[-+]?[0-9.\\(√] | \s?\^ | \s?[√\\±] | \+ | \([0-9]
   | \s?[-+*/]\s?[b-hj-zB-HJ-Z](?![A-Za-z]) | [nxyzNXYZ](?![A-Za-z]) | \s?x\s?[0-9(]
-  | \s(?:plus|minus|times|multiplied\sby|divided\sby)\s[0-9] | \sis(?:\snot\b|n't\b)
+  | \s(?:plus|minus|times|multiplied\sby|divided\sby)\s[0-9] | \s?%\s?of\s | \sis(?:\snot\b|n't\b)
+  | \s(?:more|less|fewer|greater|times\s(?:as|more|less|the))\s?(?:[a-z]{{1,12}}\s)?than\s[{_CURRENCY}]?[0-9]
+  | \stimes\sas\s
 """, re.VERBOSE)
 _CAME_FROM = re.compile(rf"""(?:
     [0-9][.,:'_] | [0-9)\]}}{_CURRENCY}A-Za-z%]\s?[*/+^]\s?[({_CURRENCY}]* | \)\s?- | [√^±<≤≥]\s?
   | (?<![=-])>\s? | [0-9]\s?x\s? | \\[A-Za-z]{{1,20}}[(\[{{]* | \bnot\s | [A-Za-z_]\( | [0-9]\)
   | [0-9]\s(?:plus|minus|times|multiplied\sby|divided\sby)\s
+  | (?:half|third|fourth|fifth|tenth|quarter|percent|root|square|cube|sum|product|difference|halves|thirds|quarters|%)
+    \s(?:of|between)\s[{_CURRENCY}]? | \btimes\sas\s[a-z]{{1,8}}\sas\s
+  | \b(?:twice|double|triple|than|half)\s[{_CURRENCY}]?
 )\Z""", re.VERBOSE)
 _OPERAND = re.compile(r"(?:[0-9)]|(?<![A-Za-z])[b-hj-zB-HJ-Z])\s?\Z")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)(?![A-Za-z])")
@@ -99,11 +114,18 @@ class Quantity(NamedTuple):
     end: int
 
 
+def same_characters(text: str) -> str:
+    """The text with ASCII digits, signs, quotes and spaces, and without characters that show nothing."""
+    if text.isascii():
+        return text
+    return re.sub(r"\d", lambda digit: str(unicodedata.decimal(digit[0])), text.translate(_LOOK_ALIKES))
+
+
 def plain(text: str) -> str:
-    """The same text in one notation: ASCII digits and signs, no LaTeX spacing, no markdown emphasis."""
-    text = text.translate(_UNICODE)
+    """The same text in one notation: `same_characters`, no LaTeX spacing, no markdown emphasis."""
+    text = same_characters(text)
     if not text.isascii():
-        text = re.sub(r"\d", lambda digit: str(unicodedata.decimal(digit[0])), text)
+        text = text.translate(_NOTATION)
     for pattern, by in _REWRITES:
         text = pattern.sub(by, text)
     return text
@@ -116,34 +138,14 @@ def quantities(text: str) -> list[Quantity]:
         start, end = match.span()
         before, after = text[max(0, start - 24):start], text[end:end + 24]
         whole = match.start("whole")
-        if text[max(0, whole - 1):whole].isalpha() or _ORDINAL.match(after) or re.search(r"[A-Za-z]\^-?$", before):
+        if text[max(0, whole - 1):whole].isalpha() or _ORDINAL.match(after) or re.search(r"[A-Za-z] ?\^-?$", before):
             continue
         in_formula = bool(_GOES_ON.match(after) or _CAME_FROM.search(before)
+                          or (match["below"] and re.match(r" of [$€£]?[0-9]", after))
                           or (match["sign"] and (match["inner"] or _OPERAND.search(before))))
         value = None if in_formula else _value(match, before)
         found.append(Quantity(value, match[0].strip(), start, end))
     return found
-
-
-def words(text: str) -> Fraction | None:
-    """The number at the head of a text in English words ("seventy-two apples"), or None."""
-    total, current, seen = 0, 0, False
-    for word in re.findall(r"[a-z]{1,12}", text[:120].lower()):
-        if word in _WORDS:
-            current, seen = current + _WORDS[word], True
-        elif word == "hundred" and seen:
-            current *= 100
-        elif word in _SCALES and len(word) > 1 and seen:
-            total, current = total + current * _SCALES[word], 0
-        elif not (word == "and" and seen):
-            break
-    return Fraction(total + current) if seen else None
-
-
-_TEENS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-          "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_WORDS = {word: n for n, word in enumerate(_TEENS)} | {word: 10 * n for n, word in enumerate(_TENS, start=2)}
 
 
 def _value(match: re.Match[str], before: str) -> Fraction | None:
@@ -175,5 +177,7 @@ def _is_negative(match: re.Match[str], before: str) -> bool:
 
 
 def _decimal(text: str) -> Fraction:
+    if re.fullmatch(_DECIMAL_COMMA, text):
+        text = text.replace(".", "").replace(",", ".")
     whole, _, digits = re.sub(r"[,' ]", "", text).partition(".")
     return Fraction(int((whole or "0") + digits), 10 ** len(digits))

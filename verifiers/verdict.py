@@ -20,12 +20,20 @@ class Status(StrEnum):
     ERROR = "error"
 
 
+SCORELESS = frozenset({Status.WRONG, Status.UNPARSABLE, Status.TIMEOUT, Status.ERROR})
+EXPECTED = {Status.CORRECT: "1", Status.PARTIAL: "between 0 and 1", **dict.fromkeys(SCORELESS, "0")}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """A verifier's answer.
 
-    score: finite, in [0, 1]. extracted: the answer found in the response, as text, or None.
-    reason: one line for a person. seconds: wall time the check took (filled in by the scoring pool).
+    score: finite, in [0, 1]. status: CORRECT has score 1, PARTIAL a score strictly between 0 and 1, every other 0; a
+    composite score (0.1 for the format, 0.4 for a schema) is PARTIAL until all of it is earned. extracted: the answer
+    found in the response, as text, or None. reason: one line for a person. seconds: wall time the check took (filled
+    in by the scoring pool).
+
+    Raises ValueError where score and status contradict each other: a trainer reads the one, a report the other.
     """
 
     score: float
@@ -37,6 +45,9 @@ class Verdict:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.score) and 0.0 <= self.score <= 1.0):
             raise ValueError(f"a verdict's score is a finite number in [0, 1], got {self.score!r}")
+        if Status(self.status) not in (SCORELESS if self.score == 0.0 else {_status_of(self.score)}):
+            raise ValueError(f"a verdict of status {self.status!s} has score {EXPECTED[self.status]}, got "
+                             f"{self.score!r}; a verifier may return the number alone: its status follows from it")
 
     @classmethod
     def correct(cls, extracted: str | None = None, reason: str = "") -> Verdict:
@@ -59,6 +70,11 @@ class Verdict:
         return cls(score=0.0, status=Status.TIMEOUT, reason=reason)
 
 
+def _status_of(score: float) -> Status:
+    """The status a bare number stands for."""
+    return Status.CORRECT if score == 1.0 else Status.WRONG if score == 0.0 else Status.PARTIAL
+
+
 def as_verdict(value: Verdict | float | bool) -> Verdict:
     """A verifier may answer with a bool or a number in [0, 1]; this makes it a Verdict.
 
@@ -67,7 +83,7 @@ def as_verdict(value: Verdict | float | bool) -> Verdict:
     if isinstance(value, Verdict):
         return value
     if isinstance(value, bool | int | float):
-        score = float(value)
-        status = Status.CORRECT if score == 1.0 else Status.WRONG if score == 0.0 else Status.PARTIAL
-        return Verdict(score=score, status=status)
+        if not 0 <= value <= 1:  # before `float`, which an integer of 400 digits overflows
+            raise ValueError(f"a verifier's number lies in [0, 1], got {value!r:.40}")
+        return Verdict(score=float(value), status=_status_of(value))
     raise TypeError(f"a verifier returns a Verdict, a bool or a number in [0, 1], got {type(value).__name__}")

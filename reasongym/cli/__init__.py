@@ -13,8 +13,10 @@ from reasongym.errors import ReasongymError, nearest
 __all__ = ["main"]
 
 COMMANDS = {  # name -> one line, as `reasongym --help` shows it; each stands in cli/<name>.py as `command`
+    "check": "Check tasks and verifiers against wrong, deceiving and hostile answers.",
     "doctor": "Say what runs on this machine and what is missing.",
     "eval": "Evaluate a model on held-out rows of a task.",
+    "new": "Write a verifier or a task of your own from a template, with its test.",
     "report": "Write a run's report: one HTML page, and its reward curve as a picture.",
     "tasks": "List the tasks, or show samples of one.",
     "train": "Train a model on a task by reinforcement learning.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 
 from reasongym.verifiers import Status, Verdict
@@ -10,28 +9,34 @@ from reasongym.verifiers import Status, Verdict
 __all__ = ["VerdictCache"]
 
 NOT_KEPT = (Status.ERROR, Status.TIMEOUT)  # they tell of one moment on one machine, not of the answer
+MAX_KEPT_CHARS = 4096  # of an answer's verdicts: those that quote whole responses would fill the memory
 
 
 class VerdictCache:
-    """The `size` answers asked for last. Safe between threads."""
+    """The `size` answers asked for last. Not safe between threads: the queue that holds it is."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._lock = threading.Lock()
         self._entries: OrderedDict[bytes, dict[str, Verdict]] = OrderedDict()
 
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._entries
+
     def get(self, key: bytes) -> dict[str, Verdict] | None:
-        with self._lock:
-            if key in self._entries:
-                self._entries.move_to_end(key)
-            return self._entries.get(key)
+        if key in self._entries:
+            self._entries.move_to_end(key)
+        return self._entries.get(key)
 
     def put(self, key: bytes, verdicts: dict[str, Verdict]) -> None:
-        """Does nothing where any verdict is ERROR or TIMEOUT."""
-        if any(verdict.status in NOT_KEPT for verdict in verdicts.values()):
+        """Does nothing where any verdict is ERROR or TIMEOUT, or their texts are long."""
+        chars = sum(len(verdict.reason) + len(verdict.extracted or "") for verdict in verdicts.values())
+        if chars > MAX_KEPT_CHARS or any(verdict.status in NOT_KEPT for verdict in verdicts.values()):
             return
-        with self._lock:
-            self._entries[key] = verdicts
-            self._entries.move_to_end(key)
-            if len(self._entries) > self._size:
-                self._entries.popitem(last=False)
+        self._entries[key] = verdicts
+        self._entries.move_to_end(key)
+        if len(self._entries) > self._size:
+            self._entries.popitem(last=False)

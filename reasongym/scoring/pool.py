@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import os
 import threading
-import time
-from collections import Counter, deque
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Self
 
 from reasongym.errors import ConfigError, ScoringError, message
+from reasongym.scoring.answers import AnswerQueue, Job, Verdicts, closed_pool
 from reasongym.scoring.cache import VerdictCache
-from reasongym.scoring.process import WorkerProcess, make_setup
-from reasongym.scoring.protocol import IN_WORKER, decode, encode_answer, verdict_from_record
+from reasongym.scoring.process import make_setup
+from reasongym.scoring.protocol import IN_WORKER, encode_answer
+from reasongym.scoring.slot import Slot
 from reasongym.tasks import Example, RewardPart
 from reasongym.verifiers import Status, Verdict
 
 __all__ = ["ScoringPool"]
 
-Verdicts = dict[str, Verdict]
 MAX_TIMEOUT_S = 86_400.0
-
-
-class _Job(NamedTuple):
-    frame: bytes
-    key: bytes
-    future: Future[Verdicts]
-
-
-class _Outcome(NamedTuple):
-    verdicts: Verdicts
-    usable: bool  # whether the worker can take the next answer
 
 
 class ScoringPool:
@@ -43,93 +28,82 @@ class ScoringPool:
 
     timeout_s: wall time one answer may take, all parts together; then the worker is killed. memory_mib: address space a
     worker may map beyond what it has mapped once its verifiers are loaded. queue_size: answers that may wait before
-    `submit` blocks. cache_size: verdicts of that many answers are remembered (0: none).
+    `submit` blocks. cache_size: verdicts of that many answers are remembered, and equal answers in flight are checked
+    once (0: neither). start_timeout_s: wall time a worker may take to import its verifiers.
+
+    Verifiers of batches get what waits when a worker is free, at most `batch_size` answers and never waiting for more.
+    Such a batch has `timeout_s` too, for all those parts together, after each of its answers had `timeout_s` for the
+    parts that take single answers. A batch that is killed is TIMEOUT for each of its answers; one that fails, ERROR.
 
     A verifier that raises, crashes, runs out of memory or returns no verdict gives ERROR; one that takes too long gives
     TIMEOUT. Parts finished before a crash or time-out keep their verdict, those not begun share the fate. Any thread
     may submit; a future's callback may not, for it runs in the thread that would have to take the answer.
-    Raises UnknownNameError for a verifier that is not found, ConfigError for a wrong number, ScoringError where a
-    worker does not start.
+    Raises UnknownNameError for a verifier that is not found or whose file does not import, ConfigError for a wrong
+    number, ScoringError where a worker does not start.
     """
 
     def __init__(self, parts: Sequence[RewardPart], *, workers: int, timeout_s: float, memory_mib: int,
-                 queue_size: int = 256, cache_size: int = 4096) -> None:
+                 queue_size: int = 256, cache_size: int = 4096, batch_size: int = 32,
+                 start_timeout_s: float = 120.0) -> None:
         _check_arguments(parts, workers=workers, timeout_s=timeout_s, memory_mib=memory_mib, queue_size=queue_size,
-                         cache_size=cache_size)
+                         cache_size=cache_size, batch_size=batch_size, start_timeout_s=start_timeout_s)
         self._parts = tuple(part.name for part in parts)
-        self._setup = make_setup([part.verifier for part in parts], memory_mib)
-        self._timeout_s = timeout_s
-        self._queue_size = queue_size
-        self._cache = VerdictCache(cache_size)
-        self._changed = threading.Condition()
-        self._jobs: deque[_Job] = deque()
-        self._closed = False
-        self._running: dict[int, WorkerProcess] = {}
-        self._counts: Counter[Status] = Counter()
-        self._num_cached = 0
-        self._num_replaced = 0
-        self._threads = self._start(workers)
+        self._batch_size = batch_size
+        self._queue = AnswerQueue(queue_size, VerdictCache(cache_size))
+        setup = make_setup([part.verifier for part in parts], memory_mib)
+        self._slots = [Slot(setup, self._parts, timeout_s=timeout_s, start_timeout_s=start_timeout_s)
+                       for _ in range(workers)]
+        self._threads: list[threading.Thread] = []
+        self._start()
 
-    def _start(self, workers: int) -> list[threading.Thread]:
-        started: list[Future[None]] = [Future() for _ in range(workers)]
+    def _start(self) -> None:
+        started: list[Future[None]] = [Future() for _ in self._slots]
         # Daemons: a program that forgets to close the pool still ends, and its workers end with it.
-        threads = [threading.Thread(target=self._serve, args=(slot, ready), name=f"scoring-{slot}", daemon=True)
-                   for slot, ready in enumerate(started)]
-        for thread in threads:
+        self._threads = [threading.Thread(target=self._serve, args=pair, name=f"scoring-{number}", daemon=True)
+                         for number, pair in enumerate(zip(self._slots, started, strict=True))]
+        for thread in self._threads:
             thread.start()
         try:
             for ready in started:
                 ready.result()
         except BaseException:  # cleaned up, and raised again
-            self._stop(threads)
+            self.close()
             raise
-        return threads
 
     def submit(self, response: str, example: Example) -> Future[Verdicts]:
         """Check one answer: a Verdict a part, keyed by part name, in the order of parts. Blocks on a full queue.
 
         Raises DataError where the row's reference or fields are not plain JSON values, ScoringError on a closed pool.
         """
-        frame = encode_answer(response, example)
-        job = _Job(frame, hashlib.sha256(frame).digest(), Future())
-        known = self._cache.get(job.key)
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed or known or len(self._jobs) < self._queue_size)
-            if self._closed:
-                raise _closed("submit")
-            if known is None:
-                self._jobs.append(job)
-                self._changed.notify_all()
-                return job.future
-            self._num_cached += 1
-        self._finish(job, known)
-        return job.future
+        return self._queue.put(encode_answer(response, example))
 
     @property
     def counts(self) -> dict[Status, int]:
         """Answers so far by status: ERROR when any part failed, TIMEOUT when any was killed, else the first part's."""
-        with self._changed:
-            return {status: self._counts[status] for status in Status}
+        return self._queue.counts
 
     @property
     def num_cached(self) -> int:
-        """Answers so far that were known already."""
-        return self._num_cached
+        """Answers so far that needed no check of their own: an equal one was known, or on its way."""
+        return self._queue.num_shared
 
     @property
     def num_replaced(self) -> int:
         """Workers so far that were killed or crashed."""
-        return self._num_replaced
+        return sum(slot.num_replaced for slot in self._slots)
 
     @property
     def pids(self) -> tuple[int, ...]:
         """Process ids of the workers now running."""
-        with self._changed:
-            return tuple(worker.pid for worker in self._running.values())
+        return tuple(pid for slot in self._slots for pid in slot.pids)
 
     def close(self) -> None:
         """Cancel what waits, kill and reap every worker. An answer being checked gets ScoringError. May be repeated."""
-        self._stop(self._threads)
+        self._queue.close()
+        for slot in self._slots:
+            slot.stop()
+        for thread in self._threads:
+            thread.join()
 
     def __enter__(self) -> Self:
         return self
@@ -138,109 +112,32 @@ class ScoringPool:
                  trace: TracebackType | None) -> None:
         self.close()
 
-    def _stop(self, threads: Sequence[threading.Thread]) -> None:
-        with self._changed:
-            self._closed = True
-            waiting, workers = list(self._jobs), list(self._running.values())
-            self._jobs.clear()
-            self._changed.notify_all()
-        for job in waiting:
-            job.future.cancel()
-        for worker in workers:
-            worker.kill()
-        for thread in threads:
-            thread.join()
-
-    def _serve(self, slot: int, started: Future[None]) -> None:
-        """One thread a worker: it starts the worker, feeds it, and replaces it. It lives until the pool is closed."""
+    def _serve(self, slot: Slot, started: Future[None]) -> None:
+        """One thread a slot: it starts the worker, feeds it, and replaces it. It lives until the pool is closed."""
         try:
-            self._launch(slot)
+            slot.start()
         except Exception as error:  # boundary: the constructor raises it
             started.set_exception(error)
             return
         started.set_result(None)
-        while (job := self._take()) is not None:
-            if job.future.set_running_or_notify_cancel():
-                self._run(slot, job)
-        self._discard(slot)
+        while jobs := self._queue.take(self._batch_size if slot.takes_batches else 1):
+            self._run(slot, jobs)
+        slot.close()
 
-    def _take(self) -> _Job | None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._jobs)
-            if self._closed:
-                return None
-            self._changed.notify_all()
-            return self._jobs.popleft()
-
-    def _run(self, slot: int, job: _Job) -> None:
+    def _run(self, slot: Slot, jobs: list[Job]) -> None:
         try:
-            outcome = self._check(self._running.get(slot) or self._launch(slot), job.frame)
+            checked = slot.check([job.frame for job in jobs])
         except Exception as error:  # boundary: no future is left without a result
+            slot.discard()
+            if self._queue.is_closed:
+                for job in jobs:
+                    self._queue.fail(job, closed_pool("check an answer"))
+                return
             failed = Verdict.error(f"no worker could check it: {type(error).__name__}: {error}")
-            outcome = _Outcome(dict.fromkeys(self._parts, failed), usable=False)
-        if not outcome.usable:
-            self._discard(slot)
-        if not outcome.usable and self._closed:
-            job.future.set_exception(_closed("check an answer"))
-            return
-        self._cache.put(job.key, outcome.verdicts)
-        self._finish(job, outcome.verdicts)
-        if not outcome.usable:
-            with self._changed:
-                self._num_replaced += 1
-            with contextlib.suppress(ScoringError, OSError):  # tried again with the next answer, whose verdict says why
-                self._launch(slot)
-
-    def _check(self, worker: WorkerProcess, frame: bytes) -> _Outcome:
-        begun = time.monotonic()
-        verdicts: Verdicts = {}
-        usable = True
-        try:
-            worker.channel.send(frame, begun + self._timeout_s)
-            for part in self._parts:
-                reply = decode(worker.channel.receive(begun + self._timeout_s))
-                verdicts[part] = verdict_from_record(reply["verdict"])
-                usable = usable and not reply["retire"]
-            return _Outcome(verdicts, usable)
-        except TimeoutError:
-            fate = Verdict.timeout(f"no verdict within {self._timeout_s:g} s; the worker was killed")
-        except (EOFError, OSError):
-            fate = Verdict.error(worker.obituary())
-        return _Outcome(self._complete(verdicts, fate, time.monotonic() - begun), usable=False)
-
-    def _complete(self, verdicts: Verdicts, fate: Verdict, seconds: float) -> Verdicts:
-        """The part that was running gets `fate`, those behind it get it without having run."""
-        running, *behind = self._parts[len(verdicts):]
-        spent = sum(verdict.seconds for verdict in verdicts.values())
-        not_run = replace(fate, reason=f"not run after part {running!r}: {fate.reason}")
-        return {**verdicts, running: replace(fate, seconds=max(seconds - spent, 0.0)), **dict.fromkeys(behind, not_run)}
-
-    def _finish(self, job: _Job, verdicts: Verdicts) -> None:
-        statuses = [verdict.status for verdict in verdicts.values()]
-        gravest = next((status for status in (Status.ERROR, Status.TIMEOUT) if status in statuses), statuses[0])
-        with self._changed:
-            self._counts[gravest] += 1
-        job.future.set_result(dict(verdicts))
-
-    def _launch(self, slot: int) -> WorkerProcess:
-        worker = WorkerProcess(self._setup)
-        with self._changed:
-            if not self._closed:
-                self._running[slot] = worker
-                return worker
-        worker.close()
-        raise _closed("start a worker")
-
-    def _discard(self, slot: int) -> None:
-        with self._changed:
-            worker = self._running.pop(slot, None)
-        if worker is not None:
-            worker.close()
-
-
-def _closed(action: str) -> ScoringError:
-    return ScoringError(message(f"the scoring pool cannot {action}", got="a closed pool", expected="an open one",
-                                remedy="take every result before the pool's `with` block ends"))
+            checked = [dict.fromkeys(self._parts, failed) for _ in jobs]
+        for job, verdicts in zip(jobs, checked, strict=True):
+            self._queue.finish(job, verdicts)
+        slot.renew()
 
 
 def _check_arguments(parts: Sequence[RewardPart], **numbers: float) -> None:
@@ -248,12 +145,11 @@ def _check_arguments(parts: Sequence[RewardPart], **numbers: float) -> None:
     if not names or len(set(names)) < len(names):
         raise ConfigError(message("a scoring pool needs reward parts of different names", got=names,
                                   expected="one part or more, each with a name of its own", remedy="rename the parts"))
-    least = {"workers": 1, "memory_mib": 1, "queue_size": 1, "cache_size": 0}
+    least = {"workers": 1, "memory_mib": 1, "queue_size": 1, "cache_size": 0, "batch_size": 1}
     for name, value in numbers.items():
-        if name == "timeout_s" and not 0 < value <= MAX_TIMEOUT_S:
-            raise ConfigError(message("timeout_s is out of range", got=value,
-                                      expected=f"above 0, at most {MAX_TIMEOUT_S:g}",
-                                      remedy="give the seconds one answer may take"))
+        if name.endswith("timeout_s") and not 0 < value <= MAX_TIMEOUT_S:
+            raise ConfigError(message(f"{name} is out of range", got=value, remedy="give seconds",
+                                      expected=f"above 0, at most {MAX_TIMEOUT_S:g}"))
         if value < least.get(name, value):
             raise ConfigError(message(f"{name} is out of range", got=value, expected=f"at least {least[name]}",
                                       remedy=f"raise {name}"))

@@ -23,7 +23,6 @@ from reasongym.verifiers import REGISTERED
 
 __all__ = ["Setup", "WorkerProcess", "make_setup"]
 
-START_TIMEOUT_S = 120.0
 REAP_TIMEOUT_S = 30.0
 OWN_END_TIMEOUT_S = 1.0
 USER_FILE_PREFIX = "reasongym_user_"
@@ -43,19 +42,24 @@ class Setup(NamedTuple):
 
 
 def make_setup(specs: Sequence[str], memory_mib: int) -> Setup:
-    """Resolve every verifier here. Raises UnknownNameError for one that cannot be found, here or in a worker."""
+    """No verifier's file is imported here, where nothing could stop it: a worker does that, under its deadline.
+
+    Raises UnknownNameError for a verifier that stands in no file.
+    """
     names, modules = zip(*map(_portable, specs), strict=True)
     return Setup(tuple(names), tuple(module for module in modules if module is not None), memory_mib)
 
 
 def _portable(spec: str) -> tuple[str, str | None]:
-    function = registry.verifier(spec)
     path, colon, name = spec.rpartition(":")
     if colon and path.endswith(".py"):
         return f"{Path(path).expanduser().resolve()}:{name}", None
-    if spec in registry.BUILT_IN_VERIFIERS or spec not in REGISTERED:
+    if spec in registry.BUILT_IN_VERIFIERS:
+        # Imported first, it has registered its name: the worker need not look through all installed packages for it.
+        return spec, registry.BUILT_IN_VERIFIERS[spec].partition(":")[0]
+    if spec not in REGISTERED:
         return spec, None
-    module = function.__module__
+    module = REGISTERED[spec].__module__
     if module != "__main__" and not module.startswith(USER_FILE_PREFIX):
         return spec, module
     file = getattr(sys.modules[module], "__file__", None)
@@ -67,47 +71,54 @@ def _portable(spec: str) -> tuple[str, str | None]:
 
 
 class WorkerProcess:
-    """A running worker. `channel` belongs to the thread that made it; `kill` may be called by any.
+    """A process that will be a worker once `shake_hands` is done. `kill` may be called by any thread.
 
-    The thread that makes it must outlive it: Linux delivers the parent-death signal when that thread ends.
-    Raises ScoringError when the worker does not come up within 120 s, OSError when none can be started.
+    The thread that makes it owns `channel` and must outlive it: Linux delivers the parent-death signal when that thread
+    ends. Raises OSError when no process can be started.
     """
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self) -> None:
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-P", "-c", BOOT, json.dumps([str(entry) for entry in sys.path]),
                    str(theirs.fileno()), str(os.getpid())]
-        with theirs:
+        with theirs, contextlib.ExitStack() as undo:
+            undo.callback(ours.close)
             # A verifier's prints go to our stderr: on stdout they would mix with what the program itself writes there.
             self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], start_new_session=True,
                                              stdin=subprocess.DEVNULL, stdout=STDERR_FD)
+            undo.pop_all()
         self._sock = ours
         self._death_fd = os.pidfd_open(self._process.pid)
         self._lock = threading.Lock()
         self.channel = Channel(ours, self._death_fd)
-        try:
-            self._shake_hands(setup)
-        except BaseException:  # cleaned up, and raised again
-            self.close()
-            raise
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def _shake_hands(self, setup: Setup) -> None:
-        deadline = time.monotonic() + START_TIMEOUT_S
+    def shake_hands(self, setup: Setup, timeout_s: float) -> tuple[bool, ...]:
+        """Has the worker load its verifiers; says of each whether it takes batches.
+
+        Raises UnknownNameError for a verifier that is not found or whose file does not import, ScoringError where the
+        worker is not ready within `timeout_s`. Either way the process has to be closed.
+        """
+        deadline = time.monotonic() + timeout_s
         try:
-            self.channel.send(encode(setup._asdict()), deadline)
-            failed = decode(self.channel.receive(deadline)).get("failed")
+            self.channel.send(encode(setup._asdict()), deadline=deadline)
+            reply = decode(self.channel.receive(deadline))
         except TimeoutError:
-            failed = f"nothing heard of it for {START_TIMEOUT_S:.0f} s"
+            reply = {"failed": f"nothing heard of it for {timeout_s:g} s: does a file wait while it is imported?"}
         except (EOFError, OSError):
-            failed = self.obituary()
-        if failed is not None:
-            raise ScoringError(message("a verifier worker did not start", got=failed,
+            reply = {"failed": self.obituary()}
+        except ValueError as error:
+            reply = {"failed": f"it sent what is no record: {error}: does a file write to descriptors it did not open?"}
+        if reply.get("is_users"):
+            raise UnknownNameError(reply["failed"])
+        if "failed" in reply:
+            raise ScoringError(message("a verifier worker did not start", got=reply["failed"],
                                        expected=f"{', '.join(setup.verifiers)} to load in a fresh Python",
                                        remedy="run the verifier's file with python to see the whole error"))
+        return tuple(reply["batch"])
 
     def obituary(self) -> str:
         """How a worker that left its socket ended. Kills its group, and itself where it has not ended within 1 s."""

@@ -1,7 +1,8 @@
 """What crosses between the pool and a worker: length-prefixed JSON over a private socket. Nothing is unpickled.
 
-Pool to worker: one set-up record, then one answer a frame. Worker to pool: one `ready` or `failed` record, then one
-verdict a reward part, in order, each as soon as it is known.
+Pool to worker: one set-up record, then requests: a frame `{"parts": [...], "num_answers": n}`, which says what is to
+run, and a frame with the answers. Worker to pool: one `batch` or `failed` record, then, for each part of a request in
+order and as soon as they are known, one `verdicts` record, with one verdict an answer.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reasongym.errors import DataError, message
@@ -26,12 +27,14 @@ __all__ = [
     "decode",
     "encode",
     "encode_answer",
+    "join_answers",
     "verdict_from_record",
     "verdict_to_record",
 ]
 
 HEADER = struct.Struct("!Q")
 MAX_FRAME_BYTES = 256 * 2**20
+MAX_ANSWER_BYTES = MAX_FRAME_BYTES - 1024  # what is around it in a request has room
 MAX_TEXT_CHARS = 65_536  # of a verdict's texts: a verifier may quote its whole input
 CHUNK_BYTES = 1 << 20
 IN_WORKER = "REASONGYM_SCORING_WORKER"  # environment variable: the pid of the worker process that set it
@@ -53,9 +56,9 @@ class Channel:
         if death_fd is not None:
             self._poll.register(death_fd, select.POLLIN)
 
-    def send(self, frame: bytes, deadline: float | None = None) -> None:
+    def send(self, *frames: bytes, deadline: float | None = None) -> None:
         self._sock.settimeout(None if deadline is None else max(deadline - time.monotonic(), 1e-3))
-        self._sock.sendall(HEADER.pack(len(frame)) + frame)
+        self._sock.sendall(b"".join(part for frame in frames for part in (HEADER.pack(len(frame)), frame)))
 
     def receive(self, deadline: float | None = None) -> bytes:
         (length,) = HEADER.unpack(self._read(HEADER.size, deadline))
@@ -102,14 +105,24 @@ def encode_answer(response: str, example: Example) -> bytes:
         raise DataError(message("a response is not text", got=type(response).__name__, expected="str",
                                 remedy="decode the model's output before scoring it"))
     try:
-        return encode({"response": response, "reference": _plain(example.reference, "reference"),
-                       "fields": _plain(example.fields, "fields")})
+        frame = encode({"response": response, "reference": _plain(example.reference, "reference"),
+                        "fields": _plain(example.fields, "fields")})
     except (ValueError, RecursionError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(message(f"row {example.id} cannot be written as JSON", got=f"{type(error).__name__}: {error}",
                                 expected="moderate depth and integers of moderate length",
                                 remedy="store such a value as text and parse it in the verifier")) from error
+    if len(frame) > MAX_ANSWER_BYTES:
+        raise DataError(message(f"row {example.id} is too large to be checked", got=f"{len(frame)} bytes as JSON",
+                                expected=f"at most {MAX_ANSWER_BYTES}, response and reference together",
+                                remedy="shorten it, or store its data in a file and its path in the row"))
+    return frame
+
+
+def join_answers(frames: Sequence[bytes]) -> bytes:
+    """The second frame of a request, from answers that `encode_answer` wrote."""
+    return b'{"answers":[' + b",".join(frames) + b"]}"
 
 
 def _plain(value: object, where: str) -> object:
@@ -134,20 +147,20 @@ def _not_json(where: str, value: object) -> DataError:
                              remedy="convert it in the task, for example to text"))
 
 
-def verdict_to_record(verdict: Verdict, seconds: float) -> dict[str, object]:
-    """Raises TypeError or ValueError where a verifier filled its Verdict with the wrong types."""
+def verdict_to_record(verdict: Verdict) -> dict[str, object]:
+    """All but the seconds. Raises TypeError or ValueError where a verifier filled its Verdict with the wrong types."""
     for name, text in (("extracted", verdict.extracted), ("reason", verdict.reason)):
         if not isinstance(text, str) and not (name == "extracted" and text is None):
             raise TypeError(f"a verdict's {name} is text, got {type(text).__name__}")
     return {"score": float(verdict.score), "status": Status(verdict.status).value,
             "extracted": None if verdict.extracted is None else _shorten(verdict.extracted),
-            "reason": _shorten(verdict.reason), "seconds": seconds}
+            "reason": _shorten(verdict.reason)}
 
 
-def verdict_from_record(record: Mapping[str, Any]) -> Verdict:
+def verdict_from_record(record: Mapping[str, Any], seconds: float) -> Verdict:
     """The Verdict that was sent. JSON carries floats in their shortest exact form: the score is the same to the bit."""
     return Verdict(score=record["score"], status=Status(record["status"]), extracted=record["extracted"],
-                   reason=record["reason"], seconds=record["seconds"])
+                   reason=record["reason"], seconds=seconds)
 
 
 def _shorten(text: str) -> str:

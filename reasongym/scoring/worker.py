@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from reasongym import registry
+from reasongym.errors import UserError
 from reasongym.scoring.protocol import CHANNEL_LOST, IN_WORKER, Channel, decode, encode, verdict_to_record
 from reasongym.verifiers import Verdict, Verifier, as_verdict
+from reasongym.verifiers.registration import BatchVerifier
 
 if TYPE_CHECKING:
     import asyncio
@@ -41,7 +43,7 @@ def main() -> NoReturn:
     setup = decode(channel.receive())
     verifiers = _load(setup, channel)
     _limit_memory(setup["memory_mib"])
-    channel.send(encode({"ready": True}))
+    channel.send(encode({"batch": [isinstance(verifier, BatchVerifier) for verifier in verifiers]}))
     try:
         _serve(channel, verifiers)
     except EOFError:  # the pool is gone
@@ -69,8 +71,9 @@ def _load(setup: dict[str, Any], channel: Channel) -> list[Verifier]:
         for module in setup["modules"]:
             importlib.import_module(module)
         return [registry.verifier(spec) for spec in setup["verifiers"]]
-    except BaseException as error:  # a user's file may raise anything; the pool turns it into a ScoringError
-        channel.send(encode({"failed": _describe(error)}))
+    except BaseException as error:  # a user's file may raise anything; the pool raises it again
+        is_users = isinstance(error, UserError)
+        channel.send(encode({"failed": str(error) if is_users else _describe(error), "is_users": is_users}))
         _end_group()
 
 
@@ -88,30 +91,48 @@ def _limit_memory(extra_mib: int) -> None:
 def _serve(channel: Channel, verifiers: list[Verifier]) -> NoReturn:
     pid = os.getpid()
     while True:
-        frame = channel.receive()
-        for verifier in verifiers:
-            record, retire = _check(verifier, frame)
+        request, frame = decode(channel.receive()), channel.receive()
+        for part in request["parts"]:
+            reply = _check(verifiers[part], frame, request["num_answers"])
             if os.getpid() != pid:  # a process that the verifier forked came back here: its answer is not ours
                 os._exit(0)
-            channel.send(encode({"verdict": record, "retire": retire}))
+            channel.send(encode(reply))
 
 
-def _check(verifier: Verifier, frame: bytes) -> tuple[dict[str, object], bool]:
-    """One part's verdict as a record, and whether this process should be replaced.
+def _check(verifier: Verifier, frame: bytes, num_answers: int) -> dict[str, object]:
+    """One part's verdicts, one an answer, and whether this process should be replaced.
 
     The frame is decoded for every part, so that no verifier sees what another did to the reference.
     """
     started = time.perf_counter()
+    retire = False
     try:
-        answer = decode(frame)
-        value = verifier(answer["response"], answer["reference"], example=answer["fields"])
-        if inspect.isawaitable(value):
-            value = _wait_for(value)
-        return verdict_to_record(as_verdict(value), time.perf_counter() - started), False
+        verdicts = [_verdict(value) for value in _ask(verifier, decode(frame)["answers"])]
     except BaseException as error:  # the one boundary that may catch everything: it becomes an ERROR verdict
-        verdict = Verdict.error(_describe(error))
+        verdicts = [verdict_to_record(Verdict.error(_describe(error)))] * num_answers
         # After MemoryError whatever the verifier keeps in its module's caches would fail the next answers too.
-        return verdict_to_record(verdict, time.perf_counter() - started), isinstance(error, MemoryError)
+        retire = isinstance(error, MemoryError)
+    return {"verdicts": verdicts, "seconds": time.perf_counter() - started, "retire": retire}
+
+
+def _ask(verifier: Verifier, answers: list[dict[str, Any]]) -> list[Any]:
+    """What the verifier says of each answer; more than one is for verifiers of batches alone."""
+    if isinstance(verifier, BatchVerifier):
+        said = verifier.many(*([answer[key] for answer in answers] for key in ("response", "reference")),
+                             examples=[answer["fields"] for answer in answers])
+        values: list[Any] = _wait_for(said) if inspect.isawaitable(said) else said
+        return values
+    (answer,) = answers
+    value = verifier(answer["response"], answer["reference"], example=answer["fields"])
+    return [_wait_for(value) if inspect.isawaitable(value) else value]
+
+
+def _verdict(value: Any) -> dict[str, object]:
+    """What is no verdict is an ERROR of its own answer: which answer it belongs to is beyond doubt."""
+    try:
+        return verdict_to_record(as_verdict(value))
+    except (TypeError, ValueError) as error:
+        return verdict_to_record(Verdict.error(_describe(error)))
 
 
 _RUNNER: list[asyncio.Runner] = []

@@ -1,0 +1,1 @@
+"""Mathematical answers: which one a response states (`answers`), and whether it equals the reference (`compare`)."""

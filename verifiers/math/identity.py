@@ -1,0 +1,187 @@
+"""Whether two expressions have the same value, for every value of their symbols.
+
+Rational expressions are evaluated exactly, at rational points; others with at least 50 digits, then with twice as many:
+a difference of zero shrinks with the precision, any other stays, however small. Comparison is relative throughout. The
+points follow from a hash of both trees, spread over both signs and several magnitudes, so that an answer cannot be made
+to vanish at them and |x - 10| is not 10 - x. Where both sides are real at some points, these decide: ln(x^2) = 2 ln x.
+
+Known false positives: expressions that differ by less than one part in 10^(75 + their own digits); a difference that
+shows only beyond ten times the largest number in the answer, or in an interval that holds no point.
+Known false negatives: functions of whole numbers at symbols other than 6 to 40; anything beyond the bounds.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+
+from reasongym.verifiers.math.decimals import Complex
+from reasongym.verifiers.math.exact import Inexact, TooLarge, Undefined, exact, exact_at
+from reasongym.verifiers.math.nodes import Call, Node, Number, Symbol, key, walk
+from reasongym.verifiers.math.numeric import Point, carrying, hashed, is_real, precision_for, value
+
+__all__ = ["proportional", "same_value", "sign_at", "symbols"]
+
+POINTS = 8
+MIN_DIGITS = 50
+MACHINE_DIGITS = 15
+"""A decimal of as many significant digits is what a machine prints of a fraction, and equals it to its last digit."""
+
+_OF_WHOLE_NUMBERS = frozenset(("factorial", "binom", "gcd", "lcm", "mod", "sum", "prod"))
+
+
+def same_value(left: Node, right: Node) -> bool:
+    """Whether both are the same number or function. Raises TooLarge where that is beyond the bounds."""
+    if key(left) == key(right):
+        return True
+    names = symbols(left) | symbols(right)
+    if not names:
+        return _same_number(left, right)
+    agreed = 0
+    complex_only = list[Point]()
+    for point in _points(left, right, sorted(names)):
+        try:
+            same, both_real = _agree_at(left, right, point)
+        except TooLarge:
+            raise
+        except ArithmeticError:
+            continue
+        if not both_real:
+            complex_only.append(point)
+            continue
+        if not same:
+            return False
+        agreed += 1
+    if agreed >= 2:
+        return True
+    return len(complex_only) + agreed >= 2 and all(_agree_at(left, right, point)[0] for point in complex_only)
+
+
+def symbols(node: Node) -> set[str]:
+    """Names of the free symbols; an index of summation is bound."""
+    bound = {index.name for one in walk(node) if isinstance(one, Call) and one.name in ("sum", "prod")
+             for index in one.items[1:2] if isinstance(index, Symbol)}
+    return {one.name for one in walk(node) if isinstance(one, Symbol)} - bound
+
+
+def proportional(left: Node, right: Node) -> Decimal | None:
+    """c, where left = c * right everywhere with a real c other than zero; None where there is none."""
+    names = sorted(symbols(left) | symbols(right))
+    factor: Decimal | None = None
+    digits = MIN_DIGITS + precision_for(left, right)
+    seen = 0
+    for point in _points(left, right, names):
+        try:
+            a, b = value(left, point, digits), value(right, point, digits)
+        except TooLarge:
+            raise
+        except ArithmeticError:
+            continue
+        if not (is_real(a) and is_real(b)) or not a.re or not b.re:
+            continue
+        with decimal.localcontext(carrying(digits)):
+            if factor is not None and abs(a.re - factor * b.re) > abs(a.re).scaleb(20 - digits):
+                return None
+            factor, seen = (a.re / b.re if factor is None else factor), seen + 1
+    return factor if seen >= 3 else None
+
+
+def sign_at(node: Node, point: Point) -> int:
+    """-1, 0 or 1. Raises ArithmeticError where the value is not real or not to be had."""
+    try:
+        found = exact_at(node, point)
+        return (found > 0) - (found < 0)
+    except Inexact:
+        z = value(node, point, MIN_DIGITS + precision_for(node))
+        if not is_real(z):
+            raise Undefined("not real") from None
+        return 0 if abs(z.re) < Decimal("1e-40") else 1 if z.re > 0 else -1
+
+
+def _same_number(left: Node, right: Node) -> bool:
+    try:
+        a, b = exact(left), exact(right)
+        return a == b or _is_printed(left, a, b) or _is_printed(right, b, a)
+    except (Inexact, TooLarge):
+        pass
+    except Undefined:
+        return False
+    try:
+        return _agree(left, right, {})
+    except TooLarge:
+        raise
+    except ArithmeticError:
+        return False
+
+
+def _is_printed(node: Node, printed: Fraction, meant: Fraction) -> bool:
+    if not isinstance(node, Number) or node.places < MACHINE_DIGITS or not printed or _terminates(meant):
+        return False
+    last = Fraction(1)
+    while abs(printed) / last >= 10**MACHINE_DIGITS:
+        last *= 10
+    while abs(printed) / last < 10 ** (MACHINE_DIGITS - 1):
+        last /= 10
+    return abs(printed - meant) < last
+
+
+def _terminates(number: Fraction) -> bool:
+    """Whether it has a finite decimal: that one is to be written in full, 123456789012345.6 is no whole number."""
+    rest = number.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    return rest == 1
+
+
+def _agree_at(left: Node, right: Node, point: Point) -> tuple[bool, bool]:
+    """Whether the values agree, and whether both are real."""
+    try:
+        return exact_at(left, point) == exact_at(right, point), True
+    except (Inexact, TooLarge):
+        a, b = (value(node, point, 30) for node in (left, right))
+        return _agree(left, right, point), is_real(a) and is_real(b)
+
+
+def _agree(left: Node, right: Node, point: Point) -> bool:
+    more = precision_for(left, right)
+    coarse, size = _difference(left, right, point, 30 + more)
+    if coarse > size.scaleb(-8) and size > Decimal("1e-12"):
+        return False
+    digits = MIN_DIGITS + more
+    first, size = _difference(left, right, point, digits)
+    second, _ = _difference(left, right, point, 2 * digits)
+    return second <= max(first, size.scaleb(10 - digits)).scaleb(-digits // 2)
+
+
+def _difference(left: Node, right: Node, point: Point, digits: int) -> tuple[Decimal, Decimal]:
+    """|left - right|, and the larger of both sizes."""
+    a, b = (value(node, point, digits) for node in (left, right))
+    gap = Complex(a.re - b.re, a.im - b.im)
+    return _size(gap), max(_size(a), _size(b))
+
+
+def _size(z: Complex) -> Decimal:
+    return max(abs(z.re), abs(z.im))
+
+
+def _points(left: Node, right: Node, names: list[str]) -> Iterator[Point]:
+    seed = hashed(key(left), key(right))
+    nodes = [*walk(left), *walk(right)]
+    whole = any(isinstance(one, Call) and one.name in _OF_WHOLE_NUMBERS for one in nodes)
+    literals = [min(abs(one.value), Fraction(10**6)) for one in nodes if isinstance(one, Number)]
+    beyond_literals = 5 * int(max(literals, default=0)) + 30
+    for n in range(POINTS):
+        if whole:
+            yield {name: Fraction(6 + hashed(seed, n, name) % (10 + 4 * n)) for name in names}
+            continue
+        reach = (1, 3, 10, beyond_literals)[n // 2]
+        yield {name: _coordinate(hashed(seed, n, name), reach, -1 if (n + (i > 0) * (n // 3)) % 2 else 1)
+               for i, name in enumerate(names)}
+
+
+def _coordinate(seed: int, reach: int, sign: int) -> Fraction:
+    """A rational of size between a fifth of the reach and twice the reach."""
+    return sign * reach * Fraction(200 + seed % 1801, 1000 + seed // 4096 % 7)

@@ -1,0 +1,293 @@
+"""Whether two answers say the same: by kind, from the outside in. The policies stand at the head of `compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Items
+from fractions import Fraction
+
+from reasongym.verifiers.math.exact import TooLarge
+from reasongym.verifiers.math.identity import same_value
+from reasongym.verifiers.math.matching import distinct, in_order, paired
+from reasongym.verifiers.math.matrices import as_matrix
+from reasongym.verifiers.math.nodes import (
+    MINUS_ONE,
+    Based,
+    Call,
+    FiniteSet,
+    Group,
+    Matrix,
+    Node,
+    Number,
+    Product,
+    Quantity,
+    Ratio,
+    Relation,
+    Sequence,
+    SetOperation,
+    Symbol,
+    Text,
+    key,
+    product,
+    replaced,
+    walk,
+)
+from reasongym.verifiers.math.real_sets import REALS, real_set, same_set
+from reasongym.verifiers.math.relations import Stated, same_equation, same_inequality, stated
+from reasongym.verifiers.math.units import ONE_LETTER, Unit, unit
+
+__all__ = ["same"]
+
+MAX_SIGNS = 4
+_SCALARS = (Number, Symbol, Product, Call)
+
+
+def same(left: Node, right: Node) -> bool:
+    """Whether both answers say the same. Raises ArithmeticError where values are too large to be compared."""
+    if key(left) == key(right):
+        return True
+    left, right = _spread(left), _spread(right)
+    if isinstance(left, Sequence) or isinstance(right, Sequence):
+        return _same_lists(left, right)
+    measured = _measured(left, right)
+    if measured is not None:
+        return measured
+    if isinstance(left, Relation) or isinstance(right, Relation):
+        return _same_relations(left, right)
+    return _same_kinds(left, right)
+
+
+def _spread(node: Node) -> Node:
+    """With plus-minus written out: a value becomes two, in a list or set two items."""
+    match node:
+        case Sequence(items, joined):
+            return Sequence(tuple(one for item in items for one in _both_signs(item)), joined)
+        case FiniteSet(items):
+            return FiniteSet(tuple(one for item in items for one in _both_signs(item)))
+    found = _both_signs(node)
+    return node if len(found) == 1 else Sequence(found, "or")
+
+
+def _both_signs(node: Node) -> tuple[Node, ...]:
+    signed = [one for one in walk(node) if isinstance(one, Call) and one.name in ("pm", "mp")]
+    if not signed:
+        return (node,)
+    if len(signed) > MAX_SIGNS:
+        raise TooLarge(f"more than {MAX_SIGNS} times plus-minus")
+    upper, lower = node, node
+    for one in signed:
+        plus, minus = one.items[0], product([MINUS_ONE, one.items[0]])
+        upper = replaced(upper, one, plus if one.name == "pm" else minus)
+        lower = replaced(lower, one, minus if one.name == "pm" else plus)
+    return upper, lower
+
+
+def _measured(left: Node, right: Node) -> bool | None:
+    """Compares quantities; None where neither side is one."""
+    (a, one), (b, other) = _quantity(left, right), _quantity(right, left)
+    if a is left and b is right:
+        return None
+    if one.kind and other.kind:
+        if one.kind != other.kind and not _share_a_word(one, other):
+            return False
+        factor = one.scale / other.scale
+        return same(a if factor == 1 else product([Number(factor), a]), b)
+    return same(a, b) or _is_hundredth(a, one, b) or _is_hundredth(b, other, a)
+
+
+def _quantity(node: Node, beside: Node) -> tuple[Node, Unit]:
+    """Value and unit. A product with one letter is a quantity beside one: `5m` where the other side is `5 m`."""
+    match node:
+        case Quantity(value, words):
+            return value, unit(words)
+        case Call("deg", (value,)):
+            return value, unit("degree")
+        case Product((Number() as number, Symbol(letter))) if letter in ONE_LETTER and isinstance(beside, Quantity):
+            return number, unit(letter)
+    return node, Unit("", Fraction(1))
+
+
+def _share_a_word(one: Unit, other: Unit) -> bool:
+    return one.scale == other.scale == 1 and bool(set(one.kind.split()) & set(other.kind.split()))
+
+
+def _is_hundredth(value: Node, of: Unit, bare: Node) -> bool:
+    """28% is 0.28, where that is written as a decimal."""
+    if of.kind != "percent" or not (isinstance(bare, Number) and bare.places):
+        return False
+    return same_value(product([Number(Fraction(1, 100)), value]), bare)
+
+
+def _same_lists(left: Node, right: Node) -> bool:
+    """Lists without brackets, at least one; beside a list in brackets the order counts, beside a set it does not."""
+    left, right = _unnamed_collection(left), _unnamed_collection(right)
+    a, b = _items(left), _items(right)
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Sequence) and isinstance(other, FiniteSet):
+            return paired(distinct(_values(a), same), distinct(_values(b), same), same)
+        if isinstance(one, Sequence) and isinstance(other, Group | Matrix):
+            if isinstance(other, Group) and other.left + other.right != "()" and len(a) == len(b) == 2:
+                return _same_sets(left, right)  # `1, 2` is no closed interval
+            return real_set(one) is None and len(a) == len(b) and in_order(_values(a), _values(b), same)
+    if not (isinstance(left, Sequence) and isinstance(right, Sequence)):
+        return _same_sets(left, right)
+    if _same_sets(left, right):
+        return True
+    if all(isinstance(item, Group) for item in (*a, *b)):
+        return paired(distinct(a, same), distinct(b, same), same)
+    if len(a) != len(b):
+        return False
+    named, also_named = _names(a), _names(b)
+    if bool(named) != bool(also_named):
+        all_differ = len(set(named or also_named)) == len(a)
+        return (in_order if all_differ else paired)(_values(a), _values(b), same)
+    if named and len(set(named)) == 1 and set(named) == set(also_named):
+        return paired(_values(a), _values(b), same)
+    return paired(a, b, same)
+
+
+def _unnamed_collection(node: Node) -> Node:
+    r"""S of `S = \{1, 2\}` or of `x \in \{1, 2\}` left out."""
+    found = stated(node)
+    return found.value if found and isinstance(found.value, FiniteSet | Group | Matrix) else node
+
+
+def _items(node: Node) -> list[Node]:
+    match node:
+        case Sequence(items, _) | FiniteSet(items) | Group(_, _, items):
+            return list(items)
+        case Matrix(rows) if len(rows) == 1 or len(rows[0]) == 1:
+            return [entry for row in rows for entry in row]
+    return [node]
+
+
+def _names(items: Items[Node]) -> list[str]:
+    """The name each item gives a value to; one name before bare values holds for all (n = 1, 2, 3). Else empty."""
+    found = [stated(item) for item in items]
+    first = found[0]
+    if first and first.name and not any(isinstance(item, Relation) for item in items[1:]):
+        return [first.name] * len(items)
+    names = [one.name for one in found if one and one.name]
+    return names if len(names) == len(items) else []
+
+
+def _values(items: Items[Node]) -> list[Node]:
+    return [found.value if (found := stated(item)) else item for item in items]
+
+
+def _same_relations(left: Node, right: Node) -> bool:
+    one, other = stated(left), stated(right)
+    if one and other:
+        return _same_stated(one, other, left, right)
+    if isinstance(left, Relation) and isinstance(right, Relation):
+        if _same_sets(left, right):
+            return True
+        kinds = [set(node.signs) for node in (left, right)]
+        if kinds[0] <= {"=", "~"} and kinds[1] <= {"=", "~"}:
+            return same_equation(left, right)
+        return not any("in" in kind or "~" in kind for kind in kinds) and same_inequality(left, right)
+    relation, bare, found = (left, right, one) if isinstance(left, Relation) else (right, left, other)
+    if found:
+        return same(found.value, bare)
+    return isinstance(relation, Relation) and (_same_sets(relation, bare) or _is_between(relation, bare))
+
+
+def _same_stated(one: Stated, other: Stated, left: Node, right: Node) -> bool:
+    if not (one.name and other.name):
+        return same(one.value, other.value)
+    if one.name == other.name:
+        return same(one.renamed, other.renamed)
+    if isinstance(left, Relation) and isinstance(right, Relation) and left.signs == right.signs == ("=",):
+        return same_equation(left, right)
+    return False
+
+
+def _is_between(relation: Relation, bare: Node) -> bool:
+    """a < x <= b and (a, b], for ends that hold symbols."""
+    match relation, bare:
+        case Relation((low, Symbol(), high), (first, second)), Group(opening, closing, ends):
+            if first in (">", ">="):
+                low, high, first, second = high, low, second, first
+            signs = {"(": "<", "[": "<=", ")": "<", "]": "<="}
+            turned = [sign.replace(">", "<") for sign in (first, second)]
+            return turned == [signs[opening], signs[closing]] and in_order((low, high), ends, same)
+    return False
+
+
+def _same_sets(left: Node, right: Node) -> bool:
+    plain = (SetOperation, Relation, Sequence, Text)
+    if not any(isinstance(node, plain) or node == REALS for node in (left, right)):
+        return False  # two bare brackets are compared as such: (1,1) is no empty set
+    a, b = real_set(left), real_set(right)
+    return a is not None and b is not None and same_set(a, b)
+
+
+def _same_kinds(left: Node, right: Node) -> bool:
+    """Of what is neither a list nor a relation nor a quantity."""
+    match left, right:
+        case (Text(), _) | (_, Text()):
+            return _same_words(left, right) or _same_sets(left, right)
+        case Group(_, _, items), Group(_, _, others):
+            brackets = left.left + left.right == right.left + right.right
+            return (brackets or len(items) != 2) and in_order(items, others, same)
+        case FiniteSet(items), FiniteSet(others):
+            return paired(distinct(items, same), distinct(others, same), same)
+        case (FiniteSet((only,)), bare) | (bare, FiniteSet((only,))) if isinstance(bare, _SCALARS):
+            return same(only, bare)
+        case Ratio(items, clock), Ratio(others, also_clock):
+            return _same_ratio(items, others, exactly=clock or also_clock)
+        case (Based(), _) | (_, Based()):
+            return _same_based(left, right)
+        case (SetOperation(), _) | (_, SetOperation()):
+            return _same_sets(left, right) or _same_operation(left, right)
+    a, b = as_matrix(left), as_matrix(right)
+    if a or b:
+        return _same_matrix(a or left, b or right)
+    if isinstance(left, Group | FiniteSet) or isinstance(right, Group | FiniteSet):
+        return _same_sets(left, right)
+    return same_value(left, right)
+
+
+def _same_words(left: Node, right: Node) -> bool:
+    """A letter in text is that letter in either case; words were brought to one case when they were read."""
+    return bool(_words(left)) and _words(left) == _words(right)
+
+
+def _words(node: Node) -> str:
+    match node:
+        case Text(words):
+            return words
+        case Symbol(name):
+            return name.lower()
+        case Product(items):
+            return "".join(map(_words, items)) if all(isinstance(item, Symbol) for item in items) else ""
+    return ""
+
+
+def _same_ratio(left: tuple[Node, ...], right: tuple[Node, ...], *, exactly: bool) -> bool:
+    if exactly or len(left) != len(right):
+        return in_order(left, right, same)
+    return all(same_value(product([a, right[0]]), product([b, left[0]])) for a, b in zip(left, right, strict=True))
+
+
+def _same_based(left: Node, right: Node) -> bool:
+    """The same numeral to the same base; a number without a base is one to base ten."""
+    bases = [node.base if isinstance(node, Based) else 10 for node in (left, right)]
+    return bases[0] == bases[1] and same_value(left, right)
+
+
+def _same_operation(left: Node, right: Node) -> bool:
+    """Sets whose edges hold symbols, in either order."""
+    if not (isinstance(left, SetOperation) and isinstance(right, SetOperation) and left.sign == right.sign):
+        return False
+    a, b, c, d = left.left, left.right, right.left, right.right
+    return (same(a, c) and same(b, d)) or (left.sign != "difference" and same(a, d) and same(b, c))
+
+
+def _same_matrix(left: Node, right: Node) -> bool:
+    """Entry by entry; a matrix of one row or column is also the list in brackets of the same items."""
+    if isinstance(left, Matrix) and isinstance(right, Matrix):
+        shapes = [[len(row) for row in node.rows] for node in (left, right)]
+        return shapes[0] == shapes[1] and all(
+            in_order(row, other, same) for row, other in zip(left.rows, right.rows, strict=True))
+    a, b = _items(left), _items(right)
+    return (isinstance(left, Group) or isinstance(right, Group)) and len(a) > 1 and in_order(a, b, same)
