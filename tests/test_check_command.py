@@ -15,6 +15,7 @@ from reasongym.checking.floors import floor_of
 from reasongym.checking.overlap import check_splits
 from reasongym.checking.panels import PANELS, Filling, Trick, fill, panel
 from reasongym.checking.references import as_asked, forms, near_misses, same_answer
+from reasongym.checking.schemas import check_schemas
 from reasongym.cli import check as check_command
 from reasongym.errors import DataError, UnknownNameError
 from reasongym.tasks import Example, RewardPart
@@ -44,7 +45,7 @@ def test_a_sound_task_fails_nothing_and_every_check_has_looked_at_something() ->
     result = check("--task", f"{FAULTY}:Sound", "--rows", "4", "--json")
     record = json.loads(result.stdout)
     assert (result.exit_code, record["result"], record["failures"]) == (0, "passed", [])
-    assert record["looked_at"].keys() == CHECKS.keys() - {"expected"}
+    assert record["looked_at"].keys() == CHECKS.keys() - {"expected", "schema"}
     assert record["rows"] == 8  # 4 of each of 2 splits
 
 
@@ -294,3 +295,18 @@ def test_a_case_that_is_none_is_misuse_and_names_its_line(line: str, tmp_path: P
     error = check("--verifier", "gsm8k", "--input", str(file)).exception
     assert isinstance(error, DataError)
     assert f"{file}:1" in str(error) or not line
+
+
+@pytest.mark.parametrize("reference", [
+    {"schema": {"type": "integer"}, "value": "7"},          # a gold value of another type
+    {"schema": {"type": "no such type"}},                   # no schema of its draft
+    {"schema": {"$ref": "http://127.0.0.1:9/x"}, "value": 1},  # a reference outside: nothing is fetched
+])
+def test_a_schema_that_the_library_refuses_is_found_and_named(reference: dict[str, object]) -> None:
+    row = Example(task="t", split="train", index=0, messages=({"role": "user", "content": "?"},), reference=reference)
+    sound = Example(task="t", split="train", index=1, messages=row.messages,
+                    reference={"schema": {"type": "integer"}, "value": 7})
+    report = Report(subject="t")
+    check_schemas([row, sound], report)
+    assert [(failure.check, failure.row) for failure in report.failures] == [("schema", row.id)]
+    assert report.looked_at["schema"] == 2

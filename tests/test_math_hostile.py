@@ -15,7 +15,8 @@ from reasongym.verifiers.math.compare import Outcome, compare
 from reasongym.verifiers.math.exact import TooLarge, Undefined, exact, exact_at
 from reasongym.verifiers.math.identity import same_value
 from reasongym.verifiers.math.lexer import Unreadable
-from reasongym.verifiers.math.nodes import Node
+from reasongym.verifiers.math.matching import paired
+from reasongym.verifiers.math.nodes import Node, Sequence, Text
 from reasongym.verifiers.math.normalise import normalise
 from reasongym.verifiers.math.numeric import value
 from reasongym.verifiers.math.reader import read
@@ -69,6 +70,25 @@ def test_an_infinity_is_never_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(decimals.FUNCTIONS, "sin", lambda z: decimals.Complex(decimal.Decimal("Infinity")))
     with pytest.raises(Undefined):
         value(tree(r"\sin 1"), {}, 30)
+
+
+def test_numbers_of_thousands_of_digits_are_compared_in_lists() -> None:
+    # 2006! has 5,743 digits: Python refuses to print a whole number of more than 4,300.
+    assert compare("2006!, 1", "1, 2006!").status == "equal"
+    assert compare("2006!, 1", "1, 2005!").status == "different"
+
+
+def test_many_items_without_a_twin_are_not_compared_each_with_each() -> None:
+    items = tree(", ".join(rf"\sqrt{{{n}}}" for n in range(101, 114)))
+    assert isinstance(items, Sequence)
+    asked: list[Node] = []
+
+    def equal(one: Node, other: Node) -> bool:
+        asked.append(one)
+        return True
+
+    assert not paired(items.items, [Text(f"word {n}") for n in range(13)], equal)
+    assert asked == []
 
 
 def test_repeated_plus_minus_is_refused_before_it_is_written_out() -> None:

@@ -18,6 +18,7 @@ CHECKS: Mapping[str, str] = {
     "splits": "no row is in two splits",
     "prompt": "prompts are turns of a chat that end with the user's, in encodable text, and fit the context",
     "carried": "what a verifier gets of a row is plain JSON",
+    "schema": "the package jsonschema accepts every JSON Schema among the references, and its gold value",
     "weights": "the first part's weight exceeds that of all others together",
     "gold": "the row's own solution and reference earn what they should",
     "floor": "empty and degenerate answers earn the floor",

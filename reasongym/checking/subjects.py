@@ -12,6 +12,7 @@ from reasongym.checking.floors import check_weights, floors_in_words
 from reasongym.checking.judging import Judge
 from reasongym.checking.references import own_rule
 from reasongym.checking.rows import Fits, check_rows
+from reasongym.checking.schemas import check_schemas
 from reasongym.checking.twice import Limits, score_twice
 from reasongym.errors import ReasongymError, UserError
 from reasongym.tasks import Example, RewardPart, TaskOptions
@@ -48,6 +49,7 @@ def check_task(name: str, options: TaskOptions, plan: Plan, fits: Fits) -> Repor
         report.judge("task", False, got=f"{type(error).__name__}: {error}", expected="a task")
         return report
     rows = check_rows(task, again, report, num_rows=plan.num_rows, seed=plan.seed, fits=fits)
+    check_schemas(rows, report)
     parts = tuple(task.rewards)
     report.judge("task", bool(parts), got="no reward part", expected="one part or more")
     if parts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from reasongym.verifiers.math.nodes import Matrix, Node, Number, Power, Product, Sum, Symbol, product, walk
@@ -32,12 +33,12 @@ def as_matrix(node: Node) -> Matrix | None:
     return None
 
 
-def _folded(matrices: list[Matrix | None], operation: object) -> Matrix | None:
+def _folded(matrices: list[Matrix | None], operation: Callable[[Matrix, Matrix], Matrix | None]) -> Matrix | None:
     found: Matrix | None = None
     for n, one in enumerate(matrices):
         if one is None or (n and found is None):
             return None
-        found = one if found is None else operation(found, one)  # type: ignore[operator]
+        found = one if found is None else operation(found, one)
     return found
 
 
