@@ -106,7 +106,7 @@ def _gold(reference: object, texts: Sequence[str]) -> int | None:
 
 
 def _final(response: str, texts: Sequence[str], num_options: int) -> Named:
-    text = _first_turn(final_part(response))
+    text = _first_turn(final_part(response), texts, num_options)
     phrases = _phrases(text, texts, num_options)
     marked = [_Statement(named_option(place.content, texts, num_options=num_options), place.start, place.end)
               for place in stated_places(text, symbolic=True) if place.kind in ("box", "hash", "tag")]
@@ -118,11 +118,12 @@ def _final(response: str, texts: Sequence[str], num_options: int) -> Named:
     return _unmarked(text, texts, num_options)
 
 
-def _first_turn(text: str) -> str:
+def _first_turn(text: str, texts: Sequence[str], num_options: int) -> str:
     """Without an invented next question: one that begins after an answer was stated."""
     for match in list(_NEXT_TURN.finditer(text, 1))[:8]:
         before = text[:match.start()]
-        if _STATES.search(before) or stated_places(before, symbolic=True):
+        if _STATES.search(before) or stated_places(before, symbolic=True) \
+                or _unmarked(before.rstrip(), texts, num_options).kind == "one":
             return before
     return text
 

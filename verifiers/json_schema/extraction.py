@@ -1,7 +1,7 @@
 """The one JSON document that a response offers, decided from the response alone.
 
 1. Only text after the last `</think>` counts; an opened and never closed `<think>` leaves nothing. What follows an
-   end-of-turn token is cut off.
+   end-of-turn token is cut off, and so is an invented next turn ("Question: ...") behind the first document.
 2. The last complete fence labelled `json` decides, also when its content is not JSON. Without any, the last complete
    fence of another label, or none, whose content is JSON.
 3. Without such a fence, the last object or array that stands in the text at top level; what is nested in another never
@@ -24,6 +24,7 @@ import re
 from typing import NamedTuple
 
 from reasongym.verifiers.json_schema.strict_json import MAX_CHARS, JsonProblem, canonical, closing, parse, parse_at
+from reasongym.verifiers.math.turn import before_next_turn
 
 __all__ = ["Extracted", "extract"]
 
@@ -35,7 +36,7 @@ _TICKS = r"(?<![`~])(?:`{3,16}+|~{3,16}+)(?![`~])"
 _FENCE = re.compile(rf"^[ \t>]{{0,16}}(?:[-*+] |[0-9]{{1,3}}[.)] )?(?P<a>{_TICKS})[ \t]*+(?P<la>[\w+/.-]{{0,40}}+)"
                     rf"|(?P<b>{_TICKS})[ \t]*+(?P<lb>[\w+/.-]{{0,40}}+)[ \t]*+$", re.MULTILINE)
 _OPENER = re.compile(r'\{\s*+["}]|\[\s*+["\[\]{0-9tfn-]')
-_JOINED = re.compile(r"[\s,;.:&|/*_-]*+(?:and|or)?[\s,;.:&|/*_-]*+", re.IGNORECASE)
+_JOINED = re.compile(r"[\s,;.:&|/*_#>-]*+(?:and|or)?[\s,;.:&|/*_#>-]*+", re.IGNORECASE)
 _NOTHING_MORE = re.compile(r"[\s.,;!`*_~)>-]*+")
 _SPACE = re.compile(r"[\ufeff \t\r\n]*+")
 _MOST = 1000
@@ -87,7 +88,11 @@ def _answer_part(response: str) -> str:
     rest = response[response.rfind("</think>") + len("</think>"):] if "</think>" in response else response
     rest = rest.partition("<think>")[0].lstrip("\ufeff \t\r\n")
     ended = _END_OF_TURN.search(rest, 1)
-    return rest[:ended.start()].rstrip() if ended else rest.rstrip()
+    rest = rest[:ended.start()].rstrip() if ended else rest.rstrip()
+    # A JSON string holds no line end, so what begins a line like the head of another turn stands outside of it. Before
+    # any document it may restate the question.
+    opened = _OPENER.search(rest)
+    return before_next_turn(rest, opened.start()) if opened else rest
 
 
 def _fences(text: str) -> list[_Found]:

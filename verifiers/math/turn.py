@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["LOOKED_AT", "after_thinking", "final_part", "has_next_turn"]
+__all__ = ["LOOKED_AT", "after_thinking", "before_next_turn", "final_part", "has_next_turn"]
 
 LOOKED_AT = 20_000
 """Characters that are read, from the end: an answer is stated there, and the time to read them is bounded."""
@@ -43,6 +43,14 @@ def final_part(response: str) -> str:
     """The last 20,000 characters of what the response says after its reasoning, without what a reader never sees."""
     text = _without_next_turn(after_thinking(response).strip())[-LOOKED_AT:]
     return _INVISIBLE.sub(" ", _without_comments(text)) if "phantom" in text or "<!--" in text else text
+
+
+def before_next_turn(text: str, start: int) -> str:
+    """What stands before the first head of another turn at or behind `start`."""
+    if not has_next_turn(text):
+        return text
+    found = _NEXT_TURN.search(text, start)
+    return text[:found.start()].rstrip() if found else text
 
 
 def _without_comments(text: str) -> str:
