@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+NAMES = ("code_rows", "graders", "rows", "sandbox", "scoring", "scoring_hostile", "transfer")
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -23,18 +23,23 @@ __all__ = ["BUILT_IN_TASKS", "BUILT_IN_VERIFIERS", "task", "task_names", "verifi
 
 BUILT_IN_TASKS = {
     "arithmetic": "reasongym.tasks.arithmetic:Arithmetic",
+    "code_synth": "reasongym.tasks.code_synth:CodeSynth",
     "gsm8k": "reasongym.tasks.gsm8k:gsm8k",
+    "humaneval": "reasongym.tasks.humaneval:humaneval",
     "json_extraction": "reasongym.tasks.json_extraction:JsonExtraction",
     "json_schema": "reasongym.tasks.json_schema:JsonSchema",
     "math500": "reasongym.tasks.math_files:math500",
     "math_files": "reasongym.tasks.math_files:math_files",
+    "mbpp": "reasongym.tasks.mbpp:mbpp",
     "multiple_choice": "reasongym.tasks.multiple_choice:multiple_choice",
     "rg:<name>": "reasongym.tasks.reasoning_gym_tasks:named",
+    "stdio_problems": "reasongym.tasks.stdio_problems:stdio_problems",
     "svamp": "reasongym.tasks.svamp:svamp",
     "word_problems": "reasongym.tasks.word_problems:WordProblems",
 }
 BUILT_IN_VERIFIERS = {
     "choice": "reasongym.verifiers.choice:choice",
+    "code": "reasongym.verifiers.code:code",
     "exact": "reasongym.verifiers.exact:exact",
     "gsm8k": "reasongym.verifiers.gsm8k:gsm8k",
     "gsm8k_format": "reasongym.verifiers.gsm8k:gsm8k_format",

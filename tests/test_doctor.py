@@ -13,6 +13,8 @@ from click.testing import CliRunner
 
 from reasongym.cli.doctor import command
 from reasongym.planning import Gpu, Hardware, checkup
+from reasongym.sandbox import SandboxError
+from reasongym.sandbox.docker_engine import Report
 
 CPU = Hardware.described("cpu 2 cores 24GB")
 
@@ -34,6 +36,11 @@ def everything_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkup.shutil, "which", lambda name, path=None: f"/bin/{name}")
     monkeypatch.setattr(Hardware, "detect", classmethod(lambda cls, path: CPU))
     monkeypatch.setattr(checkup, "_output", lambda *argv: "")
+    monkeypatch.setattr(checkup, "look", no_engine)
+
+
+def no_engine() -> Report:
+    raise SandboxError("no Docker engine answers; remedy: start it")
 
 
 class _Spec:
@@ -122,16 +129,6 @@ def test_a_machine_that_is_too_small_cannot_train(machine: Hardware, text: str) 
     assert check.remedy
 
 
-@pytest.mark.parametrize(("script", "state"), [("echo 26.1", "ok"), ("echo 'Cannot connect' >&2; exit 1", "warn"),
-                                               ("exec sleep 30", "warn")])
-def test_a_docker_client_without_an_engine_or_that_hangs_is_a_warning(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, state: str) -> None:
-    _program(tmp_path, "docker", script)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setattr(checkup, "PROGRAM_SECONDS", 0.1 if "sleep" in script else 5.0)
-    assert _check("Docker engine").state == state
-
-
 def test_bwrap_that_may_not_make_namespaces_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _program(tmp_path, "bwrap", "exit 1")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
@@ -167,3 +164,20 @@ def test_the_network_is_not_asked_unless_told(monkeypatch: pytest.MonkeyPatch) -
 def test_a_hub_that_does_not_answer_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # the discard port: nothing listens
     assert checkup._hub(CPU).state == "warn"
+
+
+@pytest.mark.parametrize(("is_built", "state", "remedy"), [
+    (False, "warn", "reasongym sandbox build"),
+    (True, "ok", ""),
+])
+def test_an_engine_without_the_image_is_not_called_ready(is_built: bool, state: str, remedy: str,
+                                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkup, "look", lambda: Report("27.0", "reasongym-sandbox:1", is_built))
+    check = _check("Docker engine")
+    assert (check.state, check.remedy, "reasongym-sandbox:1" in check.detail) == (state, remedy, True)
+
+
+def test_an_engine_that_does_not_answer_is_a_finding_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkup, "look", no_engine)
+    check = _check("Docker engine")
+    assert (check.state, check.remedy, check.needed) == ("warn", "start it", False)

@@ -18,6 +18,7 @@ COMMANDS = {  # name -> one line, as `reasongym --help` shows it; each stands in
     "eval": "Evaluate a model on held-out rows of a task.",
     "new": "Write a verifier or a task of your own from a template, with its test.",
     "report": "Write a run's report: one HTML page, and its reward curve as a picture.",
+    "sandbox": "Run untrusted code behind walls, and say what those are on this machine.",
     "tasks": "List the tasks, or show samples of one.",
     "train": "Train a model on a task by reinforcement learning.",
     "verify": "Check answers in a JSONL file with a verifier.",

@@ -26,6 +26,8 @@ from reasongym.planning.hardware import Hardware
 from reasongym.planning.plan import plan
 from reasongym.planning.recipes import default_recipe
 from reasongym.planning.shapes import shape_of
+from reasongym.sandbox import SandboxError
+from reasongym.sandbox.docker_engine import look
 from reasongym.tasks import TaskOptions
 from reasongym.tasks.gsm8k import GSM8K
 
@@ -185,12 +187,16 @@ def _recipe(hardware: Hardware) -> Check:
 
 
 def _docker(hardware: Hardware) -> Check:
-    server = _output("docker", "version", "--format", "{{.Server.Version}}")
-    if server:
-        return Check(name="Docker engine", state="ok", detail=server)
-    detail = "no engine answers" if shutil.which("docker") else "no docker client"
-    return Check(name="Docker engine", state="warn", detail=f"{detail}: `sandbox run --backend docker` cannot work",
-                 remedy="start a Docker engine, or use the local sandbox")
+    try:
+        engine = look()
+    except SandboxError as error:
+        what, _, remedy = str(error).partition("; remedy: ")
+        return Check(name="Docker engine", state="warn", detail=f"{what}: `sandbox run --backend docker` cannot work",
+                     remedy=remedy)
+    if not engine.image_is_built:
+        return Check(name="Docker engine", state="warn", detail=f"{engine.version}, without the image {engine.image}",
+                     remedy="reasongym sandbox build")
+    return Check(name="Docker engine", state="ok", detail=f"{engine.version}, image {engine.image}")
 
 
 def _bwrap(hardware: Hardware) -> Check:
