@@ -19,7 +19,7 @@ os.environ.setdefault("RAY_worker_niceness", "0")  # Ray would start its workers
 
 REPO_ROOT = Path(__file__).resolve().parent.parent
 STACK = ("torch", "ray", "vllm", "deepspeed")
-EXPECTED_SKIPS = ("../shared/data", "no CUDA device")
+EXPECTED_SKIPS = ("../shared/data", "no CUDA device", "no Docker engine can run here")
 ABSENT = [name for name in STACK if importlib.util.find_spec(name) is None]
 unexpected_skips = pytest.StashKey[list[str]]()
 
@@ -37,6 +37,16 @@ def shared_data(repo_root: Path) -> Path:
     if not folder.is_dir():
         pytest.skip("no ../shared/data: the public data sets are not beside this repository")
     return folder
+
+
+@pytest.fixture(scope="session")
+def docker_host() -> Iterator[str]:
+    """`unix://PATH` of a Docker engine with the sandbox's image, started where none answers; else the test is skipped,
+    which CI allows only on a machine where none could run."""
+    from docker_engines import engine_for_tests
+
+    with engine_for_tests() as host:
+        yield host
 
 
 @pytest.fixture(scope="session")

@@ -83,7 +83,7 @@ def test_different_things_are_not_read_as_one(text: str, other: str) -> None:
     "\\boxed{5}\\boxed{7}", "5 is not the answer 7", "at least 5", "(1,2", "1,2]", "\\{1,2", "(1,", "5,,6", "x = ",
     "x = = 5",
     "1.2.3", "12_1", "19_5", "\\frac{1}", "\\begin{pmatrix}1&2\\\\3\\end{pmatrix}", "\\begin{cases}x\\end{cases}",
-    "\\int x dx", "\\sin(1,2)", "5 wrong", "5\\%\\%", "x^", "2^{}", "1 and 2 or 3", "\\text{a \\text{b} 1}", "5 < ",
+    "\\int x", "\\sin(1,2)", "5 wrong", "5\\%\\%", "x^", "2^{}", "1 and 2 or 3", "\\text{a \\text{b} 1}", "5 < ",
     "\ud8005",
     "\u4e00", "\\operatorname{floor}(12.3, 123.4)", "(\\frac{d}{dx})\\sqrt{}",
 ])

@@ -187,7 +187,7 @@ def _print_info(found: Mapping[str, Any]) -> None:
 @command.command()
 @click.option("--pull", "way", flag_value="pull", help="From sandbox/Dockerfile, whose base image is pulled.")
 @click.option("--from-debootstrap", "way", flag_value="debootstrap",
-              help="From Debian packages, where no image can be pulled; needs root.")
+              help="From Debian packages, where no image can be pulled.")
 @click.option("--force", is_flag=True, help="Even where the engine has the image.")
 def build(way: str | None, force: bool) -> None:
     """Make the image of the docker backend; without an option, in the first way that works here."""

@@ -1,8 +1,9 @@
 r"""Whether two mathematical answers are the same.
 
 Both texts are brought to one notation (`normalise`), read into trees (`reader`) and compared from the outside in by
-kind (`same`), values by `identity`. There is no guess: what is not read to its end is unreadable, and no part of it
-counts. Two texts that are the same after normalisation are equal, readable or not.
+kind (`same`), values by `identity`; `symbolic` asks SymPy what that leaves open. There is no guess: what is not read to
+its end is unreadable, and no part of it counts. Two texts that are the same after normalisation are equal, readable or
+not.
 
 Policies:
 - Numbers are exact. A decimal is the rational it writes: 0.5 is 1/2, 0.33 is not 1/3, 3.14 is not pi, and a rounded
@@ -22,13 +23,15 @@ Policies:
 - `(0,1)` is a pair beside a pair and an interval beside a set. A vector equals the tuple of its entries, a row no
   column.
 - `\pm a` is the list of both. `e`, `i`, `\pi` are the constants; `\log` without a base is to base ten.
+- An integral, limit, derivative or infinite sum equals its value; an indefinite integral what has the same derivative,
+  where both sides write `+ C` or neither. A comparison that SymPy does not finish is a time-out.
 - `204_5` equals that numeral to that base alone. 9:30 is compared with another ratio literally; 2:4 is 1:2.
 - Words are compared without case and punctuation; `\text{(B)}`, `(B)`, `B` are one.
 
 Known false positives: `50%` for a reference of 50 where 0.5 was meant; units dropped on one side; those of
-`identity`. Known false negatives: rounded decimals; integrals, limits, derivatives, piecewise definitions other than
-as equal text; equations that need solving; quadratic and higher inequalities beside intervals; number words; one
-letter for a unit directly behind its number (`5m`) beside a bare number.
+`identity` and `symbolic_child`. Known false negatives: rounded decimals; those of `calculus`; piecewise definitions
+other than as equal text; equations that need solving; quadratic and higher inequalities beside intervals; number
+words; one letter for a unit directly behind its number (`5m`) beside a bare number.
 """
 
 from __future__ import annotations
@@ -46,6 +49,8 @@ from reasongym.verifiers.math.normalise import MAX_LENGTH, Plain, normalise
 from reasongym.verifiers.math.numeric import carrying
 from reasongym.verifiers.math.reader import read
 from reasongym.verifiers.math.same import same
+from reasongym.verifiers.math.symbolic import evaluated
+from reasongym.verifiers.math.symbolic_process import Overtime
 
 __all__ = ["Outcome", "compare"]
 
@@ -121,7 +126,9 @@ def _judged(wanted: _Answer, stated: _Answer) -> Outcome:
     assert stated.tree is not None
     try:
         with decimal.localcontext(carrying(MIN_DIGITS)):  # whatever the caller's own context is
-            equal = same(wanted.tree, stated.tree) or _same_with_other_commas(wanted, stated)
+            equal = same(*evaluated(wanted.tree, stated.tree)) or _same_with_other_commas(wanted, stated)
+    except Overtime as error:
+        return Outcome("timeout", str(error))
     except TooLarge as error:
         return Outcome("different", str(error))
     except ArithmeticError as error:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from reasongym.verifiers.math.calculus import CalculusReader
 from reasongym.verifiers.math.lexer import Token, Unreadable
 from reasongym.verifiers.math.nodes import MINUS_ONE, Based, Call, Constant, Node, Number, Power, Symbol, Text, product
-from reasongym.verifiers.math.structures import StructureReader
 
 __all__ = ["FactorReader"]
 
@@ -14,7 +14,7 @@ _CALLED = frozenset("fghFGH")
 _BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 
 
-class FactorReader(StructureReader):
+class FactorReader(CalculusReader):
     """Reads one factor: a numeral, a name, words, or a structure, with the exponent and signs behind it."""
 
     def power(self) -> Node:
@@ -86,9 +86,11 @@ class FactorReader(StructureReader):
     def mixed_part(self) -> Fraction | None:
         r"""The proper fraction that follows a whole number directly: `1\frac{4}{5}`, `11 5/6`; else None."""
         start = self.at
+        over: Node | None
+        under: Node | None
         if self.next == ("structure", "frac", self.next.spaced):
             self.take()
-            over, under = self.argument(), self.argument()
+            over, under = self.literal(), self.literal()
         elif self.next.kind == "number" and self.next.spaced:
             over = Number(self.take().value)
             under = Number(self.take().value) if self.accept("/") and self.next.kind == "number" else over
@@ -99,9 +101,21 @@ class FactorReader(StructureReader):
         self.at = start
         return None
 
+    def literal(self) -> Node | None:
+        """An argument that is a number alone. Nothing else is read here: it would be read again, at each level."""
+        if self.next.kind == "number":
+            return self.argument()
+        group = self.tokens[self.at:self.at + 3]
+        if [token.text for token in group[::2]] != ["{", "}"] or group[1].kind != "number":
+            return None
+        self.at += 3
+        return Number(group[1].value)
+
     def named(self, token: Token) -> Node:
         """A symbol with index and primes, or a name called as a function: f(x), P(A)."""
         name = token.text
+        if name == "d" and (derivative := self.plain_derivative()):
+            return derivative
         if self.accept("_"):
             name += f"_{self.index()}"
         while self.accept("'"):

@@ -17,10 +17,12 @@ from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 
+from reasongym.verifiers.math.calculus import BOUND
 from reasongym.verifiers.math.decimals import Complex
 from reasongym.verifiers.math.exact import Inexact, TooLarge, Undefined, exact, exact_at
 from reasongym.verifiers.math.nodes import Call, Node, Number, Symbol, key, walk
 from reasongym.verifiers.math.numeric import Point, carrying, hashed, is_real, precision_for, value
+from reasongym.verifiers.math.symbolic import equal_by_algebra, has_indefinite, slopes
 
 __all__ = ["proportional", "same_value", "sign_at", "symbols"]
 
@@ -33,20 +35,24 @@ _OF_WHOLE_NUMBERS = frozenset(("factorial", "binom", "gcd", "lcm", "mod", "sum",
 
 
 def same_value(left: Node, right: Node) -> bool:
-    """Whether both are the same number or function. Raises TooLarge where that is beyond the bounds."""
+    """Whether both are the same number or function.
+
+    Raises TooLarge where that is beyond the bounds, Overtime where SymPy was asked and took too long.
+    """
     if key(left) == key(right):
         return True
     names = symbols(left) | symbols(right)
     if not names:
         return _same_number(left, right)
-    agreed = 0
+    agreed, without_value = 0, False
     complex_only = list[Point]()
     for point in _points(left, right, sorted(names)):
         try:
             same, both_real = _agree_at(left, right, point)
         except TooLarge:
             raise
-        except ArithmeticError:
+        except ArithmeticError as error:
+            without_value = without_value or isinstance(error, Inexact)
             continue
         if not both_real:
             complex_only.append(point)
@@ -56,14 +62,24 @@ def same_value(left: Node, right: Node) -> bool:
         agreed += 1
     if agreed >= 2:
         return True
-    return len(complex_only) + agreed >= 2 and all(_agree_at(left, right, point)[0] for point in complex_only)
+    if len(complex_only) + agreed >= 2:
+        return all(_agree_at(left, right, point)[0] for point in complex_only)
+    return without_value and _same_by_algebra(left, right)
+
+
+def _same_by_algebra(left: Node, right: Node) -> bool:
+    """Of what has no decimals: an integral, a sum of irrational terms, the factorial of a fraction."""
+    if not (has_indefinite(left) or has_indefinite(right)):
+        return equal_by_algebra(left, right)
+    found = slopes(left, right)
+    return found is not None and same_value(*found)
 
 
 def symbols(node: Node) -> set[str]:
     """Names of the free symbols; an index of summation is bound."""
     bound = {index.name for one in walk(node) if isinstance(one, Call) and one.name in ("sum", "prod")
              for index in one.items[1:2] if isinstance(index, Symbol)}
-    return {one.name for one in walk(node) if isinstance(one, Symbol)} - bound
+    return {one.name for one in walk(node) if isinstance(one, Symbol) and not one.name.startswith(BOUND)} - bound
 
 
 def proportional(left: Node, right: Node) -> Decimal | None:
@@ -112,6 +128,8 @@ def _same_number(left: Node, right: Node) -> bool:
         return _agree(left, right, {})
     except TooLarge:
         raise
+    except Inexact:
+        return _same_by_algebra(left, right)
     except ArithmeticError:
         return False
 

@@ -112,7 +112,7 @@ def _command(name: str, text: str, at: int, spaced: bool, found: list[Token]) ->
         found.append(Token("function", FUNCTIONS[name], spaced))
     elif name == "pi":
         found.append(Token("constant", "pi", spaced))
-    elif name not in STYLES | DROPPED:
+    elif name not in STYLES | DROPPED and not (name == "mathrm" and re.match(" ?d(?![A-Za-z])", text[at:at + 3])):
         found.append(Token("name", name, spaced))
     return content.end() if content else at
 
@@ -126,6 +126,8 @@ def _worded(content: str, spaced: bool, found: list[Token], *, upright: bool) ->
         return [Token("function", FUNCTIONS[bare], spaced)]
     if upright and bare in ("e", "i"):
         return [Token("constant", bare, spaced)]
+    if upright and re.fullmatch("d[a-z]?", bare) and (_in_integral(found) or _after_brace(found)):
+        return _letters(bare, spaced=spaced)
     if any(char.isdigit() for char in bare) and not re.search(r"[A-Za-z]\^?\d", bare):
         if "\\text" in bare:
             raise Unreadable("text in text")
@@ -140,6 +142,8 @@ def _run(run: str, spaced: bool, found: list[Token]) -> list[Token]:
         return [Token("joiner", run.lower(), spaced)]
     if run in FUNCTIONS:
         return [Token("function", FUNCTIONS[run], spaced)]
+    if re.fullmatch("[a-z]{0,3}(?:d[a-z]){1,3}|d", run) and _in_integral(found):
+        return _letters(run, spaced=spaced)
     if run.lower() in NAMED:
         name = NAMED[run.lower()]
         kind: Literal["structure", "constant", "name"] = (
@@ -161,6 +165,15 @@ def _run(run: str, spaced: bool, found: list[Token]) -> list[Token]:
     if is_word or continues:
         return [Token("word", run, spaced)]
     return _letters(run, spaced=spaced)
+
+
+def _in_integral(found: list[Token]) -> bool:
+    """Whether letters such as `xdx` or `dxdy` can end with a differential."""
+    return any(token.text == "int" for token in found)
+
+
+def _after_brace(found: list[Token]) -> bool:
+    return bool(found) and found[-1].text == "{"
 
 
 def _letters(run: str, *, spaced: bool) -> list[Token]:

@@ -9,6 +9,7 @@ from functools import lru_cache
 __all__ = [
     "MINUS_ONE",
     "Based",
+    "Calculus",
     "Call",
     "Constant",
     "FiniteSet",
@@ -79,6 +80,15 @@ class Call:
     """A function of its arguments: `sin`, `root` (of, index), `log` (of, base), `pm`, or a name of the answer's own."""
 
     name: str
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Calculus:
+    """kind: `integral` of items[0] by items[1] between items[2] and [3] where there are four; `derivative` of order
+    items[2]; `limit`, or `above` or `below` for one from one side, at items[2]."""
+
+    kind: str
     items: tuple[Node, ...]
 
 
@@ -157,8 +167,8 @@ class Quantity:
     unit: str
 
 
-Node = (Number | Symbol | Constant | Sum | Product | Power | Call | Text | Group | FiniteSet | Sequence | SetOperation
-        | Matrix | Relation | Based | Ratio | Quantity)
+Node = (Number | Symbol | Constant | Sum | Product | Power | Call | Calculus | Text | Group | FiniteSet | Sequence
+        | SetOperation | Matrix | Relation | Based | Ratio | Quantity)
 
 MINUS_ONE = Number(Fraction(-1))
 
@@ -229,8 +239,8 @@ def rebuilt(node: Node, parts: list[Node]) -> Node:
             return Matrix(tuple(tuple(next(taken) for _ in row) for row in rows))
         case Number() | Symbol() | Constant() | Text() | Based():
             return node
-        case Call(name, _):
-            return Call(name, tuple(parts))
+        case Call(name, _) | Calculus(name, _):
+            return type(node)(name, tuple(parts))
         case Group(left, right, _):
             return Group(left, right, tuple(parts))
         case Sequence(_, joined):
@@ -272,7 +282,7 @@ def key(node: Node) -> str:
 
 def _label(node: Node) -> str:
     match node:
-        case Call(name, _):
+        case Call(name, _) | Calculus(name, _):
             return f" {name} "
         case Group(left, right, _):
             return left + right

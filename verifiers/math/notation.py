@@ -54,7 +54,7 @@ MARKS = frozenset(("bar", "dot", "hat", "overline", "overrightarrow", "tilde", "
 
 ALPHABETS = frozenset(("mathbb", "mathcal", "mathfrak", "mathscr"))
 STRUCTURES = frozenset((
-    "begin", "binom", "cfrac", "dbinom", "dfrac", "end", "frac", "infty", "int", "prod", "sqrt", "sum", "surd",
+    "begin", "binom", "cfrac", "dbinom", "dfrac", "end", "frac", "infty", "int", "lim", "prod", "sqrt", "sum", "surd",
     "tbinom", "tfrac"))
 DROPPED = frozenset(("angle", "implies", "mathord", "therefore", "triangle"))
 JOINERS = {"and": "and", "or": "or", "&": "and"}

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from reasongym.verifiers.math.identity import proportional, same_value, symbols
 from reasongym.verifiers.math.nodes import (
+    Calculus,
     Call,
     Group,
     Node,
@@ -83,7 +84,7 @@ def _renamed(name: Node, value: Node) -> Stated:
 def _is_name(node: Node) -> bool:
     """A symbol, a call, words, or what can be written of names alone: AB, |AB|, NO/BO, (p, q), a : b."""
     match node:
-        case Symbol() | Text():
+        case Symbol() | Text() | Calculus():
             return True
         case Call(name, items):
             own = len(name) == 1 or "_" in name or "'" in name

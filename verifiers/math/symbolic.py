@@ -1,0 +1,153 @@
+"""The step of the comparison that asks SymPy, for what neither exact values nor decimal places decide.
+
+Values of definite integrals, limits, derivatives and infinite sums are asked for before anything is compared; what has
+one is replaced by it. Two expressions without a usable point are equal where their difference simplifies to zero.
+Without SymPy, and beyond the bounds, nothing changes. Nothing of SymPy is loaded in this process.
+
+An indefinite integral equals what has the same derivative, where both sides write the constant (`+ C`) or neither does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any
+
+from reasongym.verifiers.math.nodes import (
+    Calculus,
+    Call,
+    Constant,
+    Node,
+    Relation,
+    Sum,
+    Symbol,
+    inner,
+    key,
+    rebuilt,
+    walk,
+)
+from reasongym.verifiers.math.symbolic_process import answer_to
+from reasongym.verifiers.math.symbolic_tree import Refused, Writer
+
+__all__ = ["equal_by_algebra", "evaluated", "has_indefinite", "slopes"]
+
+MAX_QUESTIONS = 4
+"""Of one comparison: the items of two lists are compared each with each."""
+
+MAX_KEPT = 512
+_INFINITY = Constant("inf")
+_CONSTANTS = frozenset("CcKk")
+_LEFT = ContextVar("questions left", default=MAX_QUESTIONS)
+_KNOWN: dict[str, Node | None] = {}
+"""Values by the key of what has them: a group's answers are compared with one reference. None where there is none."""
+
+
+def evaluated(left: Node, right: Node) -> tuple[Node, Node]:
+    """Both with the values of what SymPy evaluates. Begins a comparison's count of questions. Raises Overtime."""
+    _LEFT.set(MAX_QUESTIONS)
+    if not (_has_calculus(left) or _has_calculus(right)) or key(left) == key(right):
+        return left, right
+    left, right = _without_question(left, right), _without_question(right, left)
+    unknown = [one for one in {key(one): one for one in (*_open(left), *_open(right))}.values()
+               if key(one) not in _KNOWN]
+    _learn(unknown)
+    return _with_values(left), _with_values(right)
+
+
+def equal_by_algebra(left: Node, right: Node) -> bool:
+    """Whether SymPy finds no difference. Raises Overtime."""
+    writer = Writer()
+    try:
+        trees = [writer.written(left), writer.written(right)]
+    except Refused:
+        return False
+    answer = _ask({"kind": "equal", "trees": trees})
+    return answer is not None and answer["equal"] is True
+
+
+def slopes(left: Node, right: Node) -> tuple[Node, Node] | None:
+    """The derivatives of two sides with an indefinite integral; None where they are not to be compared that way."""
+    variables = {one.items[1] for one in (*walk(left), *walk(right)) if isinstance(one, Calculus) and
+                 _is_indefinite(one)}
+    if len(variables) != 1 or _writes_constant(left) != _writes_constant(right):
+        return None
+    (variable,) = variables
+    writer = Writer()
+    try:
+        trees = [writer.written(left), writer.written(right)]
+    except Refused:
+        return None
+    by = writer.written(variable)
+    answer = _ask({"kind": "slopes", "trees": trees, "by": by[1]})
+    if answer is None or None in answer["trees"]:
+        return None
+    one, other = map(writer.read, answer["trees"])
+    return one, other
+
+
+def has_indefinite(node: Node) -> bool:
+    return any(map(_is_indefinite, walk(node)))
+
+
+def _ask(question: Mapping[str, object]) -> dict[str, Any] | None:
+    left = _LEFT.get()
+    if not left:
+        return None
+    _LEFT.set(left - 1)
+    return answer_to(question)
+
+
+def _has_calculus(node: Node) -> bool:
+    """Quick, and right where it says no: the key is there already, and almost every answer ends here."""
+    written = key(node)
+    return "Calculus" in written or ("@inf" in written and ("Call sum" in written or "Call prod" in written))
+
+
+def _without_question(node: Node, beside: Node) -> Node:
+    r"""Of `\int_0^1 x\,dx = 1/2` the last member counts, beside what is no equation."""
+    match node:
+        case Relation((Calculus(), *_, last), signs) if set(signs) == {"="} and not isinstance(beside, Relation):
+            return last
+    return node
+
+
+def _open(node: Node) -> list[Node]:
+    """What SymPy is asked for the value of, nothing inside another."""
+    match node:
+        case Calculus() if not _is_indefinite(node):
+            return [node]
+        case Call("sum" | "prod", (_, _, low, high)) if _INFINITY in (*walk(low), *walk(high)):
+            return [node]
+    return [found for part in inner(node) for found in _open(part)]
+
+
+def _learn(unknown: list[Node]) -> None:
+    writer, asked = Writer(), list[tuple[str, list[Any]]]()
+    for one in unknown:
+        try:
+            asked.append((key(one), writer.written(one)))
+        except Refused:
+            continue
+    answer = _ask({"kind": "values", "trees": [tree for _, tree in asked]}) if asked else None
+    if answer is None:
+        return
+    if len(_KNOWN) > MAX_KEPT:
+        _KNOWN.clear()
+    for (name, _), tree in zip(asked, answer["trees"], strict=True):
+        _KNOWN[name] = None if tree is None else writer.read(tree)
+
+
+def _with_values(node: Node) -> Node:
+    if node in _open(node):
+        return _KNOWN.get(key(node)) or node
+    return rebuilt(node, [_with_values(part) for part in inner(node)])
+
+
+def _is_indefinite(node: Node) -> bool:
+    return isinstance(node, Calculus) and node.kind == "integral" and len(node.items) == 2
+
+
+def _writes_constant(node: Node) -> bool:
+    """Whether a term is the constant of integration: C, c, K or k, with an index or without."""
+    terms = node.items if isinstance(node, Sum) else (node,)
+    return any(isinstance(term, Symbol) and term.name.partition("_")[0] in _CONSTANTS for term in terms)
