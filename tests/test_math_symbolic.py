@@ -24,6 +24,7 @@ from reasongym.verifiers.math.nodes import Node, key, walk
 from reasongym.verifiers.math.normalise import normalise
 from reasongym.verifiers.math.reader import read
 from reasongym.verifiers.math.symbolic_tree import Refused, Writer
+from reasongym.verifiers.math.verifier import math
 
 EQUAL = (
     (r"\int_0^1 x\,dx", r"\frac12"), (r"\int_{0}^{\pi}\sin x\,\mathrm{d}x", "2"), (r"\int_1^e \frac{dx}{x}", "1"),
@@ -56,7 +57,8 @@ DIFFERENT = (
     (r"\lim_{n\to\infty}a_n", "a_n"), (r"\lim_{x\to0}f(x)", "f(0)"), (r"\lim_{x\to\infty}\sin x", "0"),
     (r"\sum_{n=1}^\infty\frac1{n^2}", r"\frac{\pi^2}{8}"), (r"\sum_{n=1}^\infty a_n", "a_n"),
     (r"\sum_{n=1}^\infty\frac1{n^2}", r"\sum_{n=2}^\infty\frac1{n^2}"), (r"\sum_{n=1}^\infty\frac1n", "5"),
-    (r"\sum_{k=1}^3\sqrt k", r"1+\sqrt2+\sqrt5"), (r"\frac12!", r"\frac{\sqrt\pi}{3}"), ("5", r"5+1/\ln 0"),
+    (r"\sum_{k=1}^3\sqrt k", r"1+\sqrt2+\sqrt5"), (r"\frac12!", r"\frac{\sqrt\pi}{3}"),
+    (r"\frac12!", r"\frac12!+1/\ln 0"), (r"\frac12", r"\int_0^1 x+1/\ln 0\,dx"),
 )
 HOSTILE = (
     r"\int_0^1 9^{9^{9^9}}dx", r"\int_0^1(10^8)!dx", r"\int_0^{10^{10^{10}}}x dx", r"\int_0^1((x+1)^{60})^{60}dx",
@@ -101,6 +103,14 @@ def children(pid: int) -> set[int]:
     """Children of a process, all the way down."""
     found = {int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()}
     return found.union(*map(children, found))
+
+
+def has_ended(pid: int) -> bool:
+    """Reaped, or dead and left to whoever inherited it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 @pytest.mark.parametrize(("reference", "given"), EQUAL)
@@ -251,13 +261,27 @@ def test_sympy_is_never_loaded_where_the_comparison_runs(repo_root: Path) -> Non
 def test_a_pools_worker_asks_too_and_takes_its_child_with_it() -> None:
     part = RewardPart(name="right", verifier="math", weight=1.0)
     with ScoringPool([part], workers=1, timeout_s=60, memory_mib=2048) as pool:
-        verdict = check(pool, r"\boxed{\int_0^1 x\,dx}", row("1/2"))
+        verdict = check(pool, r"\boxed{\frac12}", row(r"\int_0^1 x\,dx"))
         for _ in range(20):  # the first answers come while SymPy is loaded
             if verdict.status is not Status.TIMEOUT:
                 break
-            verdict = check(pool, r"\boxed{\int_0^1 x\,dx}", row("1/2"))
+            verdict = check(pool, r"\boxed{\frac12}", row(r"\int_0^1 x\,dx"))
         assert verdict.status is Status.CORRECT
         (worker,) = pool.pids
         (child,) = children(worker)
+        os.kill(child, signal.SIGSTOP)  # so that it cannot end of itself, at the end of its input
         os.kill(worker, signal.SIGKILL)
-        wait_until(lambda: not is_alive(child) or "Z" in Path(f"/proc/{child}/stat").read_text().split(")")[1][:3])
+        wait_until(lambda: has_ended(child))
+
+
+@pytest.mark.parametrize(("response", "reference", "right"), [
+    (r"\boxed{\int_0^1 x\,dx}", r"\frac12", False), (r"\boxed{\lim_{x\to0}\frac{\sin x}{x}}", "1", False),
+    (r"\boxed{\sum_{k=1}^{10} k}", "55", False), (r"\boxed{\frac{d}{dx}x^3}", "3x^2", False),
+    (r"\boxed{2+\int_0^1 2x\,dx}", "3", False), (r"\boxed{1/2 = \int_0^1 x\,dx}", "1/2", False),
+    (r"\boxed{\int_0^1 x\,dx = \frac12}", r"\frac12", True), (r"\boxed{\frac12}", r"\int_0^1 x\,dx", True),
+    (r"\boxed{\int_0^1 f(t)\,dt}", r"\int_0^1 f(x)\,dx", True), (r"\boxed{55}", r"\sum_{k=1}^{10} k", True),
+    (r"\boxed{dx}", "dx", True),
+])
+def test_who_restates_what_was_asked_for_has_answered_nothing(response: str, reference: str, right: bool) -> None:
+    verdict = math(response, reference, example={})
+    assert verdict.status is (Status.CORRECT if right else Status.WRONG), verdict

@@ -49,14 +49,15 @@ from reasongym.verifiers.math.normalise import MAX_LENGTH, Plain, normalise
 from reasongym.verifiers.math.numeric import carrying
 from reasongym.verifiers.math.reader import read
 from reasongym.verifiers.math.same import same
-from reasongym.verifiers.math.symbolic import evaluated
+from reasongym.verifiers.math.symbolic import evaluated, is_worked_out
 from reasongym.verifiers.math.symbolic_process import Overtime
 
-__all__ = ["Outcome", "compare"]
+__all__ = ["Outcome", "compare", "leaves_work"]
 
 _PLAIN = re.compile(r"\s{0,9}(-?[0-9]{1,300}(?:\.[0-9]{1,14}|/0{0,9}[1-9][0-9]{0,300})?)\s{0,9}")
 _AMBIGUOUS = re.compile(r"(?<![\d.,])\d{1,60},\d{1,60}(?![\d,.])")
 _DECIMAL_COMMA = re.compile(r"(?<![\d.,])(?![1-9]\d{0,2},\d{3}(?!\d))\d{1,60},\d{1,60}(?![\d,.])")
+_OPERATOR = re.compile(r"\\(?:i{1,3}nt|lim|sum|prod|partial)|[\u222b\u2211\u220f\u2202]|d[a-z]|d\^|d\{|lim")
 _IDLE_SPACE = re.compile(r"(?<![0-9A-Za-z]) | (?![0-9A-Za-z])")
 
 
@@ -86,6 +87,16 @@ def compare(reference: str, given: str) -> Outcome:
     if len(given) > MAX_LENGTH and len(given.strip()) > MAX_LENGTH:
         return Outcome("unreadable", f"longer than {MAX_LENGTH} characters")
     return _compared(reference.strip(), given.strip())
+
+
+def leaves_work(reference: str, given: str) -> bool:
+    r"""Whether `given` states an integral, derivative, limit, sum or product where `reference` does not:
+    `\int_0^1 x\,dx` equals 1/2, but who was asked for it has answered nothing by it."""
+    if not _OPERATOR.search(given[:MAX_LENGTH]):
+        return False
+    trees = [_answer(normalise(text.strip())).tree for text in (given, reference) if len(text.strip()) <= MAX_LENGTH]
+    stated, wanted = [tree is None or is_worked_out(tree) for tree in trees] if len(trees) == 2 else (True, True)
+    return wanted and not stated
 
 
 def _compared(reference: str, given: str) -> Outcome:

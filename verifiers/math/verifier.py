@@ -4,6 +4,10 @@ Which text is the answer is decided from the response alone, by the policies at 
 read), `anchors` (which place counts) and `answers` (what of it); whether it equals the reference, by `compare`.
 Several different answers in one place are compared as the list they are, so that one right among them is wrong.
 
+An answer that states an integral, derivative, limit, sum or product where the reference states none is wrong, though
+it equals it: a task that asks for one would be answered by its own question. Arithmetic is not held to that (`70+2` is
+72).
+
 Known false positives and negatives: those of `anchors`, `answers` and `compare`, at their heads.
 """
 
@@ -12,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reasongym.verifiers.math.answers import final_answers, reference_answers
-from reasongym.verifiers.math.compare import Outcome, compare
+from reasongym.verifiers.math.compare import Outcome, compare, leaves_work
 from reasongym.verifiers.registration import verifier
 from reasongym.verifiers.verdict import Verdict
 
@@ -35,6 +39,8 @@ def math(response: str, reference: object, *, example: Mapping[str, object]) -> 
     given = ", ".join(stated.answers)
     outcome = _judge(wanted, stated.answers)
     match outcome.status:
+        case "equal" if leaves_work(wanted, given):
+            return Verdict.wrong(given[:200], "an integral, derivative, limit, sum or product is left to be worked out")
         case "equal":
             return Verdict.correct(given[:200], outcome.reason)
         case "different":
