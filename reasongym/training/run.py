@@ -93,10 +93,10 @@ def _run(config: RunConfig, planned: Plan, folder: RunFolder, task: Task, parts:
 
 
 def _saved(config: RunConfig, folder: RunFolder, task: Task, step: int | None) -> tuple[LoopState, Path | None]:
-    """Where to go on: a checkpoint, or the beginning when the run ended before its first one was due."""
+    """Where to go on: a checkpoint, or the beginning when the run ended before its first one was written."""
     checkpoints = run_checkpoints(config, folder, task)
     done = max((row["step"] for row in read_metrics(folder.metrics)), default=0)
-    if step is None and not checkpoints.steps() and done < config.checkpoint.every:
+    if step is None and not checkpoints.steps() and done <= config.checkpoint.every:
         return LoopState(), None
     return checkpoints.load(step)
 
