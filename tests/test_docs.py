@@ -192,7 +192,7 @@ def test_the_examples_of_custom_md_run(workplace: Path) -> None:
             exec(compile(block.text, block.where, "exec"), {"__name__": "example"})
     loaded = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
     assert {str(file) for file in files} <= loaded, "an example file that no other example uses"
-    assert len(files) == 4
+    assert len(files) == 5
 
 
 def test_the_twelve_line_verifier_has_twelve_lines_and_works(workplace: Path) -> None:

@@ -81,6 +81,7 @@ def patient() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(symbolic_process, "LIMIT_S", 20.0)
         patch.setattr(symbolic_process, "START_S", 60.0)
+        patch.setattr(symbolic, "SPENT_S", 60.0)
         yield
     symbolic_process.close()
 
@@ -285,3 +286,11 @@ def test_a_pools_worker_asks_too_and_takes_its_child_with_it() -> None:
 def test_who_restates_what_was_asked_for_has_answered_nothing(response: str, reference: str, right: bool) -> None:
     verdict = math(response, reference, example={})
     assert verdict.status is (Status.CORRECT if right else Status.WRONG), verdict
+
+
+def test_a_comparison_that_has_waited_asks_no_more(fresh: pytest.MonkeyPatch) -> None:
+    asked = list[Mapping[str, object]]()
+    fresh.setattr(symbolic, "answer_to", asked.append)
+    fresh.setattr(symbolic, "SPENT_S", -1.0)  # as if the first question had taken it all
+    assert compare(r"\int_0^1 x\,dx", "1/2").status == "timeout"
+    assert asked == []

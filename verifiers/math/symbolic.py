@@ -9,6 +9,7 @@ An indefinite integral equals what has the same derivative, where both sides wri
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
@@ -26,7 +27,7 @@ from reasongym.verifiers.math.nodes import (
     rebuilt,
     walk,
 )
-from reasongym.verifiers.math.symbolic_process import answer_to
+from reasongym.verifiers.math.symbolic_process import Overtime, answer_to
 from reasongym.verifiers.math.symbolic_tree import Refused, Writer
 
 __all__ = ["equal_by_algebra", "evaluated", "has_indefinite", "is_worked_out", "slopes"]
@@ -34,10 +35,15 @@ __all__ = ["equal_by_algebra", "evaluated", "has_indefinite", "is_worked_out", "
 MAX_QUESTIONS = 4
 """Of one comparison: the items of two lists are compared each with each."""
 
+SPENT_S = 0.8
+"""Once a comparison has waited that long, its next question is a time-out: with the last one's second it stays below
+2 s, however many it has."""
+
 MAX_KEPT = 512
 _INFINITY = Constant("inf")
 _CONSTANTS = frozenset("CcKk")
 _LEFT = ContextVar("questions left", default=MAX_QUESTIONS)
+_BEGUN = ContextVar("when the comparison began", default=float("inf"))
 _KNOWN: dict[str, Node | None] = {}
 """Values by the key of what has them: a group's answers are compared with one reference. None where there is none."""
 
@@ -45,6 +51,7 @@ _KNOWN: dict[str, Node | None] = {}
 def evaluated(left: Node, right: Node) -> tuple[Node, Node]:
     """Both with the values of what SymPy evaluates. Begins a comparison's count of questions. Raises Overtime."""
     _LEFT.set(MAX_QUESTIONS)
+    _BEGUN.set(time.monotonic())
     if not (_has_calculus(left) or _has_calculus(right)) or key(left) == key(right):
         return left, right
     left, right = _without_question(left, right), _without_question(right, left)
@@ -101,6 +108,8 @@ def _ask(question: Mapping[str, object]) -> dict[str, Any] | None:
     left = _LEFT.get()
     if not left:
         return None
+    if time.monotonic() > _BEGUN.get() + SPENT_S:
+        raise Overtime("SymPy took too long over several questions")
     _LEFT.set(left - 1)
     return answer_to(question)
 

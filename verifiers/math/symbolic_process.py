@@ -29,7 +29,7 @@ LIMIT_S = 1.0
 GRACE_S = 1.0
 """How much later than that the child may answer that it took too long."""
 
-START_S = 6.0
+START_S = 1.5
 """How long one question waits for SymPy to be loaded, 1 s of processor time; the next finds it further on."""
 
 MAX_START_S = 60.0
