@@ -57,9 +57,11 @@ def local_source(options: TaskOptions, name: str, *, any_folder: bool = False) -
 
 
 def _whole_file(folder: Path, name: str) -> Path | None:
-    """The file of a data set that was published undivided: `svamp.jsonl` in a folder `svamp`."""
-    return next((file for suffix in (".jsonl", ".parquet", ".json")
-                 if (file := folder / f"{name}{suffix}").is_file()), None)
+    """The file of a data set that was published undivided: `svamp.jsonl` in a folder `svamp`, or the only one there."""
+    kinds = (".jsonl", ".parquet", ".json")
+    held = sorted(file for file in folder.glob("*") if file.suffix in kinds and file.is_file())
+    named = [file for file in held if file.stem == name]
+    return named[0] if named else held[0] if len(held) == 1 else None
 
 
 def _split_files(folder: Path) -> dict[str, list[Path]]:

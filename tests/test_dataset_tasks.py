@@ -245,3 +245,13 @@ def test_all_of_svamp_is_read_and_its_answers_are_right() -> None:
     wrong = [example.id for example in (task.example("test", index) for index in range(1000))
              if score(task, example, example.solution or "") != 1]
     assert not wrong
+
+
+def test_the_only_row_file_of_a_folder_is_read_whatever_its_name_and_of_two_neither(tmp_path: Path) -> None:
+    write(tmp_path / "Published-As-v2.jsonl", ROWS["svamp"])
+    (tmp_path / "SOURCE.txt").write_text("where it comes from")
+    only = made("svamp", tmp_path)
+    assert sum(only.size(split) or 0 for split in only.splits) == len(ROWS["svamp"])
+    write(tmp_path / "another.jsonl", ROWS["svamp"])
+    with pytest.raises(DataError, match="holds no SVAMP rows"):
+        made("svamp", tmp_path)
