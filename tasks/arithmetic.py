@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from reasongym.errors import ConfigError, DataError, message
 from reasongym.tasks.base import Example, Message, RewardPart, Task, TaskOptions, content_split, row_random
-from reasongym.tasks.settings import check_names, integer_range
+from reasongym.tasks.settings import check_names, integer_range, refuse_data
 
 __all__ = ["LEVELS", "Arithmetic", "Level"]
 
@@ -51,9 +51,7 @@ class Arithmetic(Task):
     def __init__(self, options: TaskOptions) -> None:
         """Raises ConfigError for settings it does not have or cannot use, and for `data`, which it does not read."""
         check_names(self.name, options.settings, ("levels", "operations", "range"))
-        if options.data is not None:
-            raise ConfigError(message("task arithmetic makes its own rows", got=f"data {options.data!r}",
-                                      expected="no data", remedy="leave out task.data (--data)"))
+        refuse_data(self.name, options.data)
         first, last = integer_range(self.name, "levels", options.settings.get("levels", 2), low=1, high=max(LEVELS))
         levels = [LEVELS[number] for number in range(first, last + 1)]
         if "operations" in options.settings:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from reasongym.errors import ConfigError, message, nearest
 
-__all__ = ["check_names", "integer", "integer_range"]
+__all__ = ["check_names", "integer", "integer_range", "refuse_data"]
 
 
 def check_names(task: str, settings: Mapping[str, object], known: Iterable[str]) -> None:
@@ -41,3 +41,10 @@ def integer_range(task: str, name: str, value: object, *, low: int, high: int) -
 
 def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def refuse_data(task: str, data: str | None, *, instead: str = "") -> None:
+    """Raises ConfigError where a generator is given rows. instead: what they are for, to add to the remedy."""
+    if data is not None:
+        raise ConfigError(message(f"task {task} makes its own rows", got=f"data {data!r}", expected="no data",
+                                  remedy="leave out task.data (--data)" + (f"; {instead}" if instead else "")))

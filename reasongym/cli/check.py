@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reasongym.errors import ConfigError, UserError, message
+from reasongym.cli.task_settings import parse_settings
+from reasongym.errors import UserError
 
 if TYPE_CHECKING:
     from reasongym.checking import Fits, Plan, Report, Skipped
@@ -101,7 +102,7 @@ def _tasks(options: dict[str, Any]) -> Iterator[Report | Skipped]:
     if not options["tasks"]:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
     fits = _fits(options)
-    of_task = TaskOptions(data=options["data"], settings=_parse(options["settings"]))
+    of_task = TaskOptions(data=options["data"], settings=parse_settings(options["settings"]))
     for name in options["tasks"] or registry.task_names():
         if name.endswith(":<name>") and not options["tasks"]:
             yield Skipped(name, "a family of tasks: name those that you want with --task")
@@ -145,22 +146,6 @@ def _fits(options: dict[str, Any]) -> Fits:
         return Length(len(encode(row, tokenizer).token_ids), limit, "tokens")
 
     return in_tokens
-
-
-def _parse(settings: Sequence[str]) -> dict[str, object]:
-    import yaml
-
-    parsed: dict[str, object] = {}
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        try:
-            parsed[key.strip()] = yaml.safe_load(text)
-        except yaml.YAMLError:
-            equals = ""
-        if not equals or not key.strip():
-            raise ConfigError(message("a setting is not of the form key=value", got=repr(setting),
-                                      expected="for example levels=[1,3]", remedy="correct the --set"))
-    return parsed
 
 
 def failed(result: Report | Skipped) -> bool:

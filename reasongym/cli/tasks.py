@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reasongym.cli.task_settings import parse_settings
+
 if TYPE_CHECKING:
     from reasongym.tasks import Example, Task
 
@@ -40,7 +42,7 @@ def command(name: str | None, samples: int, seed: int, split: str, data: str | N
     from reasongym import registry
     from reasongym.tasks import TaskOptions
 
-    task = registry.task(name, TaskOptions(data=data, settings=_parse(settings)))
+    task = registry.task(name, TaskOptions(data=data, settings=parse_settings(settings)))
     size = task.size(split)
     rows = "endless" if size is None else f"{size} rows"
     click.echo(f"{task.name}: {task.description}\nsplit {split}: {rows}, from {task.provenance().get('source', '?')}")
@@ -87,21 +89,3 @@ def _listed() -> Iterator[tuple[str, type[Task] | None]]:
             maker = entries[name].load()
         described = maker if isinstance(maker, type) else getattr(maker, "describes", None)
         yield name, described if isinstance(described, type) and issubclass(described, Task) else None
-
-
-def _parse(settings: tuple[str, ...]) -> dict[str, object]:
-    import yaml
-
-    from reasongym.errors import ConfigError, message
-
-    parsed: dict[str, object] = {}
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        try:
-            parsed[key.strip()] = yaml.safe_load(text)
-        except yaml.YAMLError:
-            equals = ""
-        if not equals or not key.strip():
-            raise ConfigError(message("a setting is not of the form key=value", got=repr(setting),
-                                      expected="for example levels=[1,3]", remedy="correct the --set"))
-    return parsed

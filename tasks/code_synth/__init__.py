@@ -17,13 +17,13 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 
-from reasongym.errors import ConfigError, DataError, message
+from reasongym.errors import DataError, message
 from reasongym.tasks.base import Example, Task, TaskOptions, content_split, row_random
 from reasongym.tasks.code_answers import CODE_REWARDS, ask, fenced
 from reasongym.tasks.code_synth import grids, lists, mappings, numbers, steps, texts
 from reasongym.tasks.code_synth.inputs import draw_inputs
 from reasongym.tasks.code_synth.problem import KINDS, STEPS, Problem, run
-from reasongym.tasks.settings import check_names, integer_range
+from reasongym.tasks.settings import check_names, integer_range, refuse_data
 
 __all__ = ["KINDS", "MAX_LEVEL", "CodeSynth"]
 
@@ -51,9 +51,7 @@ class CodeSynth(Task):
     def __init__(self, options: TaskOptions) -> None:
         """Raises ConfigError for settings it does not have or cannot use, and for `data`, which it does not read."""
         check_names(self.name, options.settings, ("levels",))
-        if options.data is not None:
-            raise ConfigError(message("task code_synth makes its own rows", got=f"data {options.data!r}",
-                                      expected="no data", remedy="leave out task.data (--data)"))
+        refuse_data(self.name, options.data)
         self._levels = integer_range(self.name, "levels", options.settings.get("levels", [1, 3]), low=1, high=MAX_LEVEL)
 
     def size(self, split: str) -> None:

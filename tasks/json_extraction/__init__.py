@@ -14,12 +14,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from reasongym.errors import ConfigError, DataError, message
+from reasongym.errors import DataError, message
 from reasongym.tasks.base import Example, Message, RewardPart, Task, TaskOptions, content_split, row_random
 from reasongym.tasks.json_extraction import measures, trade, travel, work
 from reasongym.tasks.json_extraction.draft import KINDS, PLANS, Draft
 from reasongym.tasks.json_extraction.sheet import Sheet, assemble
-from reasongym.tasks.settings import check_names, integer_range
+from reasongym.tasks.settings import check_names, integer_range, refuse_data
 
 __all__ = ["KINDS", "MAX_LEVEL", "JsonExtraction"]
 
@@ -50,10 +50,7 @@ class JsonExtraction(Task):
     def __init__(self, options: TaskOptions) -> None:
         """Raises ConfigError for settings it does not have or cannot use, and for `data`, which it does not read."""
         check_names(self.name, options.settings, ("levels",))
-        if options.data is not None:
-            raise ConfigError(message("task json_extraction makes its own rows", got=f"data {options.data!r}",
-                                      expected="no data", remedy="leave out task.data (--data); schemas of your own "
-                                                                 "are for the task json_schema"))
+        refuse_data(self.name, options.data, instead="schemas of your own are for the task json_schema")
         self._levels = integer_range(self.name, "levels", options.settings.get("levels", [1, 2]), low=1, high=MAX_LEVEL)
 
     def size(self, split: str) -> None:

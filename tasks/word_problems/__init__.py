@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reasongym.errors import ConfigError, DataError, message
+from reasongym.errors import DataError, message
 from reasongym.tasks.base import Example, Task, TaskOptions, content_split, row_random
 from reasongym.tasks.prompting import FINAL_LINE_REWARDS, MAX_SHOTS, final_line_messages
-from reasongym.tasks.settings import check_names, integer, integer_range
+from reasongym.tasks.settings import check_names, integer, integer_range, refuse_data
 from reasongym.tasks.word_problems import home, kitchen, school, shops, travel, work
 from reasongym.tasks.word_problems.events import add_events
 from reasongym.tasks.word_problems.story import TEMPLATES, Story, Template
@@ -45,9 +45,7 @@ class WordProblems(Task):
         Raises ConfigError for settings it does not have or cannot use, and for `data`, which it does not read.
         """
         check_names(self.name, options.settings, ("levels", "shots"))
-        if options.data is not None:
-            raise ConfigError(message("task word_problems makes its own rows", got=f"data {options.data!r}",
-                                      expected="no data", remedy="leave out task.data (--data)"))
+        refuse_data(self.name, options.data)
         self._levels = integer_range(self.name, "levels", options.settings.get("levels", [1, 3]), low=1, high=MAX_LEVEL)
         self._shots = integer(self.name, "shots", options.settings.get("shots", 0), low=0, high=MAX_SHOTS)
         self._substitute_for = substitute_for
