@@ -27,7 +27,7 @@ BUILT_IN_TASKS = {
     "gsm8k": "reasongym.tasks.gsm8k:gsm8k",
     "humaneval": "reasongym.tasks.humaneval:humaneval",
     "json_extraction": "reasongym.tasks.json_extraction:JsonExtraction",
-    "json_schema": "reasongym.tasks.json_schema:JsonSchema",
+    "json_schema": "reasongym.tasks.json_schema:json_schema",
     "math500": "reasongym.tasks.math_files:math500",
     "math_files": "reasongym.tasks.math_files:math_files",
     "mbpp": "reasongym.tasks.mbpp:mbpp",

@@ -75,7 +75,7 @@ def _standing(pool: Pool) -> Pool:
     """What is missing is said when a sandbox is opened, not when the first answer is to be scored."""
     try:
         pool.check()
-    except BaseException:
+    except BaseException:  # cleaned up, and raised again
         pool.close()
         raise
     return pool

@@ -17,7 +17,8 @@ import random
 from dataclasses import dataclass
 
 from reasongym.errors import ConfigError, DataError, message
-from reasongym.tasks.base import Example, Message, RewardPart, Task, TaskOptions, content_split, row_random
+from reasongym.tasks.base import Example, Message, RewardPart, TaskOptions, content_split, row_random
+from reasongym.tasks.endless import EndlessTask
 from reasongym.tasks.settings import check_names, integer_range, refuse_data
 
 __all__ = ["LEVELS", "Arithmetic", "Level"]
@@ -41,7 +42,7 @@ LEVELS = {1: Level("+", 1, 9), 2: Level("+", 1, 20), 3: Level("+-", 1, 99), 4: L
           5: Level("+-*/", 1, 999)}
 
 
-class Arithmetic(Task):
+class Arithmetic(EndlessTask):
     """What is 7 + 15?"""
 
     name = "arithmetic"
@@ -65,11 +66,7 @@ class Arithmetic(Task):
                                       expected="a range with another number than 0", remedy="widen the range"))
         self._levels = levels
 
-    def size(self, split: str) -> None:
-        self._check(split, 0)
-
-    def example(self, split: str, index: int, *, seed: int = 0) -> Example:
-        self._check(split, index)
+    def make_example(self, split: str, index: int, seed: int) -> Example:
         rng = row_random(self.name, split, seed, index)
         for _ in range(_DRAWS):
             problem, result, key = _draw(rng, rng.choice(self._levels))
@@ -80,12 +77,6 @@ class Arithmetic(Task):
         raise DataError(message(f"task arithmetic has no problem in split {split!r}", got=f"levels {self._levels}",
                                 expected="a space of problems large enough for both splits",
                                 remedy="widen the range, or allow more operations"))
-
-    def _check(self, split: str, index: int) -> None:
-        if split not in self.splits or index < 0:
-            raise DataError(message("task arithmetic has no such row", got=f"split {split!r}, index {index}",
-                                    expected=f"a split of {', '.join(self.splits)}, an index from 0",
-                                    remedy="correct the split or the index"))
 
 
 def _draw(rng: random.Random, level: Level) -> tuple[str, int, str]:

@@ -63,7 +63,8 @@ class FiniteTask(Task, Generic[R]):
         digest = hashlib.sha256()
         for split in self.splits:
             for row in self._rows[split]:
-                digest.update(json.dumps([split, *row]).encode() + b"\x1e")
+                texts = (part if isinstance(part, str) else json.dumps(part, sort_keys=True) for part in row)
+                digest.update("\x1f".join((split, *texts)).encode() + b"\x1e")
         rows = ", ".join(f"{split} {len(self._rows[split])}" for split in self.splits)
         return {"source": self._source, "rows": rows, "fingerprint": digest.hexdigest()}
 

@@ -12,17 +12,18 @@ rows is not there. Every row is checked when the task is made: the schema agains
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from reasongym.errors import DataError, message, nearest
-from reasongym.tasks.base import Example, Message, RewardPart, Task, TaskOptions, content_split
+from reasongym.tasks.base import Example, Message, RewardPart, TaskOptions, content_split, describes
+from reasongym.tasks.finite import FiniteTask, Source
+from reasongym.tasks.row_files import SPLITS, numbered_lines, text_of
 from reasongym.tasks.settings import check_names
 
-__all__ = ["JsonSchema"]
+__all__ = ["JsonSchema", "json_schema"]
 
 _KEYS = ("prompt", "schema", "value")
 _ROW = '{"schema": {"type": "object"}, "prompt": "...", "value": {}}, prompt and value optional'
@@ -41,35 +42,14 @@ class _Row(NamedTuple):
         return json.dumps([self.asked, self.reference], sort_keys=True)
 
 
-class JsonSchema(Task):
-    """A JSON document by a schema from a file of yours."""
+class JsonSchema(FiniteTask[_Row]):
+    """Rows that are already read."""
 
     name = "json_schema"
     description = "JSON documents by schemas of your own, from a file or folder."
     rewards = (RewardPart(name="correct", verifier="json_schema", weight=1.0),)
 
-    def __init__(self, options: TaskOptions) -> None:
-        """Raises DataError for missing or malformed rows, ConfigError for any setting."""
-        check_names(self.name, options.settings, ())
-        if options.data is None:
-            raise DataError(message("task json_schema has no rows of its own", got="no data",
-                                    expected="a .jsonl or .json file of rows, or a folder of .json schemas",
-                                    remedy="pass --data FILE (task.data); json_extraction makes its own rows"))
-        self._source = Path(options.data).expanduser()
-        self._rows: dict[str, list[_Row]] = {"train": [], "test": []}
-        for row in _read(self._source):
-            self._rows[content_split(self.name, row.content())].append(row)
-        self.splits = tuple(split for split, rows in self._rows.items() if rows)
-
-    def size(self, split: str) -> int:
-        return len(self._split(split))
-
-    def example(self, split: str, index: int, *, seed: int = 0) -> Example:
-        rows = self._split(split)
-        if not 0 <= index < len(rows):
-            raise DataError(message(f"json_schema has no row {index} in split {split!r}", got=index,
-                                    expected=f"0 to {len(rows) - 1}", remedy="ask for fewer rows"))
-        row = rows[index]
+    def make_example(self, row: _Row, split: str, index: int) -> Example:
         schema = json.dumps(row.reference["schema"], separators=(",", ":"), ensure_ascii=False)
         prompt: Message = {"role": "user", "content": _PROMPT.format(asked=row.asked, schema=schema)}
         solution = None
@@ -82,20 +62,19 @@ class JsonSchema(Task):
     def rows_from(cls, options: TaskOptions) -> str:
         return options.data if options.data is not None else "a file of yours (--data)"
 
-    def provenance(self) -> Mapping[str, str]:
-        digest = hashlib.sha256()
-        for split in self.splits:
-            for row in self._rows[split]:
-                digest.update(f"{split}\x1f{row.content()}\x1e".encode())
-        rows = ", ".join(f"{split} {len(self._rows[split])}" for split in self.splits)
-        return {"source": str(self._source), "rows": rows, "fingerprint": digest.hexdigest()}
 
-    def _split(self, split: str) -> Sequence[_Row]:
-        if split not in self.splits:
-            raise DataError(message(f"json_schema has no split {split!r}", got=split,
-                                    expected=f"one of {', '.join(self.splits)} (from {self._source})",
-                                    remedy="name a split that is there; about 1 row in 8 is for test, by content"))
-        return self._rows[split]
+@describes(JsonSchema)
+def json_schema(options: TaskOptions) -> JsonSchema:
+    """The task. Raises DataError for missing or malformed rows, ConfigError for any setting."""
+    check_names(JsonSchema.name, options.settings, ())
+    if options.data is None:
+        raise DataError(message("task json_schema has no rows of its own", got="no data",
+                                expected="a .jsonl or .json file of rows, or a folder of .json schemas",
+                                remedy="pass --data FILE (task.data); json_extraction makes its own rows"))
+    rows: dict[str, list[_Row]] = {split: [] for split in SPLITS}
+    for row in _read(Path(options.data).expanduser()):
+        rows[content_split(JsonSchema.name, row.content())].append(row)
+    return JsonSchema(Source(rows, options.data))
 
 
 def _read(source: Path) -> list[_Row]:
@@ -116,13 +95,12 @@ def _read(source: Path) -> list[_Row]:
 
 
 def _lines(file: Path) -> Iterator[tuple[str, object]]:
-    for number, line in enumerate(_text(file).split("\n"), start=1):  # splitlines would also cut at U+2028
-        if line.strip():
-            yield f"{file}:{number}", _json(line, f"{file}:{number}")
+    for place, line in numbered_lines(file):
+        yield place, _json(line, place)
 
 
 def _list(file: Path) -> Iterator[tuple[str, object]]:
-    rows = _json(_text(file), str(file))
+    rows = _json(text_of(file), str(file))
     if not isinstance(rows, list):
         raise DataError(message(f"{file} is not a list of rows", got=type(rows).__name__, expected=f"[{_ROW}, ...]",
                                 remedy="put the rows in a list; a folder may hold bare schemas"))
@@ -132,15 +110,7 @@ def _list(file: Path) -> Iterator[tuple[str, object]]:
 
 def _folder(folder: Path) -> Iterator[tuple[str, object]]:
     for file in sorted(folder.glob("*.json")):
-        yield str(file), {"schema": _json(_text(file), str(file))}
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(message(f"{file} cannot be read as text", got=str(error), expected="a file in UTF-8",
-                                remedy="check or convert the file")) from error
+        yield str(file), {"schema": _json(text_of(file), str(file))}
 
 
 def _json(text: str, place: str) -> object:

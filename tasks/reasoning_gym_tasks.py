@@ -17,7 +17,8 @@ from typing import Any
 
 from reasongym.errors import ConfigError, DataError, UnknownNameError, message, nearest
 from reasongym.tasks.base import Example, Message, RewardPart, Task, TaskOptions, content_split, describes, row_random
-from reasongym.tasks.settings import check_names
+from reasongym.tasks.endless import EndlessTask
+from reasongym.tasks.settings import check_names, refuse_data
 from reasongym.tasks.tagged_json import to_tagged
 
 __all__ = ["ReasoningGym", "named"]
@@ -31,7 +32,7 @@ _INSTRUCTION = "Reason first. Then give the final answer alone between <answer> 
 REMEDY = 'install it: pip install "reasongym[procedural]"'
 
 
-class ReasoningGym(Task):
+class ReasoningGym(EndlessTask):
     """Rows of one generator."""
 
     name = "rg:<name>"
@@ -41,9 +42,7 @@ class ReasoningGym(Task):
     def __init__(self, generator: str, options: TaskOptions) -> None:
         """Raises UnknownNameError, and ConfigError for settings it does not have and where the package is missing."""
         self.name = f"rg:{generator}"
-        if options.data is not None:
-            raise ConfigError(message(f"task {self.name} makes its own rows", got=f"data {options.data!r}",
-                                      expected="no data", remedy="leave out task.data (--data)"))
+        refuse_data(self.name, options.data)
         self._generator = generator
         self._partial = _checked_partial(self.name, options.settings.get("partial", False))
         self._config = {key: value for key, value in options.settings.items() if key not in _OURS}
@@ -52,11 +51,7 @@ class ReasoningGym(Task):
         self._draw(0)  # a setting that the generator refuses is said here
         self.description = f"The generator {generator} of reasoning-gym."
 
-    def size(self, split: str) -> None:
-        self._check(split, 0)
-
-    def example(self, split: str, index: int, *, seed: int = 0) -> Example:
-        self._check(split, index)
+    def make_example(self, split: str, index: int, seed: int) -> Example:
         rng = row_random(self.name, split, seed, index)
         for _ in range(_DRAWS):
             entry = self._draw(rng.randrange(_SEEDS))
@@ -95,12 +90,6 @@ class ReasoningGym(Task):
         prompt: Message = {"role": "user", "content": f"{entry['question']}\n\n{_INSTRUCTION}"}
         return Example(task=self.name, split=split, index=index, messages=(prompt,), reference=answer, fields=fields,
                        solution=None if answer is None else f"<answer>{answer}</answer>")
-
-    def _check(self, split: str, index: int) -> None:
-        if split not in self.splits or index < 0:
-            raise DataError(message(f"task {self.name} has no such row", got=f"split {split!r}, index {index}",
-                                    expected=f"a split of {', '.join(self.splits)}, an index from 0",
-                                    remedy="correct the split or the index"))
 
 
 @describes(ReasoningGym)

@@ -16,7 +16,7 @@ from typing import Generic, NamedTuple, TypeVar
 from reasongym.errors import DataError, message
 from reasongym.tasks.base import TaskOptions, content_split
 
-__all__ = ["SPLITS", "RowKind", "local_source", "read_rows", "rows_by_split"]
+__all__ = ["SPLITS", "RowKind", "local_source", "numbered_lines", "read_rows", "rows_by_split", "text_of"]
 
 SPLITS = ("train", "test")
 
@@ -121,22 +121,32 @@ def read_rows(file: Path, kind: RowKind[R]) -> list[R]:
     return rows
 
 
-def _text(file: Path) -> str:
+def text_of(file: Path) -> str:
+    """A file's text, without a byte order mark. Raises DataError where it cannot be read or is not UTF-8."""
     try:
         return file.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise DataError(message(f"{file} cannot be read", got=error.strerror, expected="a file that may be read",
+                                remedy="check its permissions")) from error
     except UnicodeDecodeError as error:
         raise DataError(message(f"{file} is not UTF-8", got=f"byte {error.start}: {error.reason}",
                                 expected="UTF-8 text", remedy="convert the file")) from error
 
 
-def _jsonl(file: Path) -> Iterator[tuple[str, object]]:
-    for number, line in enumerate(_text(file).split("\n"), start=1):  # splitlines would also cut at U+2028
+def numbered_lines(file: Path) -> Iterator[tuple[str, str]]:
+    """Place (`file:line`) and text of each line that is not blank. Raises DataError where it is not UTF-8."""
+    for number, line in enumerate(text_of(file).split("\n"), start=1):  # splitlines would also cut at U+2028
         if line.strip():
-            yield f"{file}:{number}", _decoded(line, f"{file}:{number}")
+            yield f"{file}:{number}", line
+
+
+def _jsonl(file: Path) -> Iterator[tuple[str, object]]:
+    for place, line in numbered_lines(file):
+        yield place, _decoded(line, place)
 
 
 def _json(file: Path) -> Iterator[tuple[str, object]]:
-    text = _text(file)
+    text = text_of(file)
     if not text.lstrip().startswith("["):
         yield from _jsonl(file)
         return

@@ -15,7 +15,7 @@ from reasongym.tasks.base import content_split
 from reasongym.tasks.json_extraction import KINDS, MAX_LEVEL, JsonExtraction
 from reasongym.tasks.json_extraction.draft import Draft
 from reasongym.tasks.json_extraction.words import MONTHS
-from reasongym.tasks.json_schema import JsonSchema
+from reasongym.tasks.json_schema import json_schema as schema_task
 from reasongym.verifiers import Status
 from reasongym.verifiers.json_schema import json_schema
 
@@ -210,8 +210,8 @@ def write(file: Path, values: list[dict[str, object]]) -> TaskOptions:
 
 
 def test_a_users_rows_are_split_by_content_and_scored(tmp_path: Path) -> None:
-    task = JsonSchema(write(tmp_path / "rows.jsonl", user_rows(80)))
-    other = JsonSchema(write(tmp_path / "rows.json", user_rows(80)[::-1]))
+    task = schema_task(write(tmp_path / "rows.jsonl", user_rows(80)))
+    other = schema_task(write(tmp_path / "rows.json", user_rows(80)[::-1]))
     assert task.splits == ("train", "test")
     assert task.size("train") + task.size("test") == 80
     for split in task.splits:
@@ -230,7 +230,7 @@ def test_a_users_rows_are_split_by_content_and_scored(tmp_path: Path) -> None:
 def test_a_folder_of_schemas_asks_for_any_valid_document(tmp_path: Path) -> None:
     for n in range(3):
         (tmp_path / f"{n}.json").write_text(json.dumps({"type": "array", "minItems": n}))
-    task = JsonSchema(TaskOptions(data=str(tmp_path)))
+    task = schema_task(TaskOptions(data=str(tmp_path)))
     assert sum(task.size(split) for split in task.splits) == 3
     row = task.example(task.splits[0], 0)
     assert row.solution is None
@@ -247,7 +247,7 @@ def test_a_folder_of_schemas_asks_for_any_valid_document(tmp_path: Path) -> None
 def test_a_row_that_cannot_be_scored_is_named_by_its_line(tmp_path: Path, line: str, says: str) -> None:
     (tmp_path / "rows.jsonl").write_text('{"schema": {}}\n' + line)
     with pytest.raises(DataError, match=r"rows\.jsonl:2[\s\S]*remedy") as caught:
-        JsonSchema(TaskOptions(data=str(tmp_path / "rows.jsonl")))
+        schema_task(TaskOptions(data=str(tmp_path / "rows.jsonl")))
     assert says in str(caught.value)
 
 
@@ -257,8 +257,8 @@ def test_data_that_is_not_there_is_an_error_that_says_what_is_read(tmp_path: Pat
     (tmp_path / "empty").mkdir()
     (tmp_path / "latin.jsonl").write_bytes(b"\xff")
     for name, says in {"object.json": "not a list", "rows.csv": "another kind", "empty": "no rows", "none": "no such",
-                       "latin.jsonl": "read as text"}.items():
+                       "latin.jsonl": "latin.jsonl is not UTF-8"}.items():
         with pytest.raises(DataError, match=says):
-            JsonSchema(TaskOptions(data=str(tmp_path / name)))
+            schema_task(TaskOptions(data=str(tmp_path / name)))
     with pytest.raises(DataError, match="--data FILE"):
-        JsonSchema(TaskOptions())
+        schema_task(TaskOptions())

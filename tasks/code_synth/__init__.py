@@ -17,12 +17,12 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 
-from reasongym.errors import DataError, message
-from reasongym.tasks.base import Example, Task, TaskOptions, content_split, row_random
+from reasongym.tasks.base import Example, TaskOptions, content_split, row_random
 from reasongym.tasks.code_answers import CODE_REWARDS, ask, fenced
 from reasongym.tasks.code_synth import grids, lists, mappings, numbers, steps, texts
 from reasongym.tasks.code_synth.inputs import draw_inputs
 from reasongym.tasks.code_synth.problem import KINDS, STEPS, Problem, run
+from reasongym.tasks.endless import EndlessTask
 from reasongym.tasks.settings import check_names, integer_range, refuse_data
 
 __all__ = ["KINDS", "MAX_LEVEL", "CodeSynth"]
@@ -41,7 +41,7 @@ _LIMITS = {"cpu_s": 2.0}
 """The slowest solution takes 0.1 s."""
 
 
-class CodeSynth(Task):
+class CodeSynth(EndlessTask):
     """Functions by level."""
 
     name = "code_synth"
@@ -54,11 +54,7 @@ class CodeSynth(Task):
         refuse_data(self.name, options.data)
         self._levels = integer_range(self.name, "levels", options.settings.get("levels", [1, 3]), low=1, high=MAX_LEVEL)
 
-    def size(self, split: str) -> None:
-        self._check(split, 0)
-
-    def example(self, split: str, index: int, *, seed: int = 0) -> Example:
-        self._check(split, index)
+    def make_example(self, split: str, index: int, seed: int) -> Example:
         level = row_random(self.name, split, seed, index, "level").randint(*self._levels)
         for draw in range(_DRAWS):
             rng = row_random(self.name, split, seed, index, f"problem {draw}")
@@ -85,12 +81,6 @@ class CodeSynth(Task):
                                   "hidden": tests[:-_NUM_SHOWN], "limits": _LIMITS},
                        solution=fenced(problem.source),
                        fields={"prompt": head, "kind": problem.kind.name, "level": _level(problem)})
-
-    def _check(self, split: str, index: int) -> None:
-        if split not in self.splits or index < 0:
-            raise DataError(message("task code_synth has no such row", got=f"split {split!r}, index {index}",
-                                    expected=f"a split of {', '.join(self.splits)}, an index from 0",
-                                    remedy="correct the split or the index"))
 
 
 def _level(problem: Problem) -> int:

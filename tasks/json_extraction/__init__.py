@@ -14,8 +14,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from reasongym.errors import DataError, message
-from reasongym.tasks.base import Example, Message, RewardPart, Task, TaskOptions, content_split, row_random
+from reasongym.tasks.base import Example, Message, RewardPart, TaskOptions, content_split, row_random
+from reasongym.tasks.endless import EndlessTask
 from reasongym.tasks.json_extraction import measures, trade, travel, work
 from reasongym.tasks.json_extraction.draft import KINDS, PLANS, Draft
 from reasongym.tasks.json_extraction.sheet import Sheet, assemble
@@ -40,7 +40,7 @@ Schema:
 Reply with the JSON object only, in a ```json fence."""
 
 
-class JsonExtraction(Task):
+class JsonExtraction(EndlessTask):
     """An invoice, a recipe or a bug report to a JSON object."""
 
     name = "json_extraction"
@@ -53,11 +53,7 @@ class JsonExtraction(Task):
         refuse_data(self.name, options.data, instead="schemas of your own are for the task json_schema")
         self._levels = integer_range(self.name, "levels", options.settings.get("levels", [1, 2]), low=1, high=MAX_LEVEL)
 
-    def size(self, split: str) -> None:
-        self._check(split, 0)
-
-    def example(self, split: str, index: int, *, seed: int = 0) -> Example:
-        self._check(split, index)
+    def make_example(self, split: str, index: int, seed: int) -> Example:
         level = row_random(self.name, split, seed, index, "level").randint(*self._levels)
         for draw in range(_DRAWS):
             rng = row_random(self.name, split, seed, index, f"document {draw}")
@@ -78,9 +74,3 @@ class JsonExtraction(Task):
         return Example(task=self.name, split=split, index=index, messages=(prompt,),
                        reference={"schema": sheet.schema, "value": sheet.value},
                        solution=f"```json\n{json.dumps(sheet.value, indent=2)}\n```", fields=fields)
-
-    def _check(self, split: str, index: int) -> None:
-        if split not in self.splits or index < 0:
-            raise DataError(message("task json_extraction has no such row", got=f"split {split!r}, index {index}",
-                                    expected=f"a split of {', '.join(self.splits)}, an index from 0",
-                                    remedy="correct the split or the index"))

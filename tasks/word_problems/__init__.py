@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reasongym.errors import DataError, message
-from reasongym.tasks.base import Example, Task, TaskOptions, content_split, row_random
+from reasongym.tasks.base import Example, TaskOptions, content_split, row_random
+from reasongym.tasks.endless import EndlessTask
 from reasongym.tasks.prompting import FINAL_LINE_REWARDS, MAX_SHOTS, final_line_messages
 from reasongym.tasks.settings import check_names, integer, integer_range, refuse_data
 from reasongym.tasks.word_problems import home, kitchen, school, shops, travel, work
@@ -32,7 +32,7 @@ _DRAWS = 2000
 """1 problem in 8 is a test problem: missing it this often by chance has probability (7/8)^2000 < 1e-115."""
 
 
-class WordProblems(Task):
+class WordProblems(EndlessTask):
     """Problems of 1 to 8 steps, by level."""
 
     name = "word_problems"
@@ -50,11 +50,7 @@ class WordProblems(Task):
         self._shots = integer(self.name, "shots", options.settings.get("shots", 0), low=0, high=MAX_SHOTS)
         self._substitute_for = substitute_for
 
-    def size(self, split: str) -> None:
-        self._check(split, 0)
-
-    def example(self, split: str, index: int, *, seed: int = 0) -> Example:
-        self._check(split, index)
+    def make_example(self, split: str, index: int, seed: int) -> Example:
         level = row_random(self.name, split, seed, index, "level").randint(*self._levels)
         for draw in range(_DRAWS):
             rng = row_random(self.name, split, seed, index, f"story {draw}")
@@ -74,12 +70,6 @@ class WordProblems(Task):
                        messages=final_line_messages(question, shots=self._shots), reference=str(story.result),
                        solution="\n".join([*story.lines, f"#### {story.result}"]),
                        fields={"template": made.name, "level": len(story.lines)})
-
-    def _check(self, split: str, index: int) -> None:
-        if split not in self.splits or index < 0:
-            raise DataError(message("task word_problems has no such row", got=f"split {split!r}, index {index}",
-                                    expected=f"a split of {', '.join(self.splits)}, an index from 0",
-                                    remedy="correct the split or the index"))
 
 
 def _templates_for(level: int) -> list[Template]:
