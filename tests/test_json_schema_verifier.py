@@ -75,11 +75,20 @@ def test_what_is_no_strict_json_is_unparsable(response: str) -> None:
     f"{RIGHT} or {OTHER}", f"{OTHER} or {RIGHT}", f"{OTHER}\n{RIGHT}", f"{OTHER}, {RIGHT}", f"{OTHER}\n\nor\n\n{RIGHT}",
     f"{fenced(OTHER)}\n{fenced(RIGHT)}", f"{fenced(RIGHT)}\nor\n{fenced(OTHER)}", f"{RIGHT} is mine, {OTHER} is yours.",
     f"{OTHER} might be, but so might {RIGHT}, I think.", f"{fenced(RIGHT)}\nOr rather {OTHER}",
-    f"{fenced(RIGHT)}\n{fenced(OTHER, '')}", "\n".join(json.dumps({"a": n}) for n in range(500))])
+    f"{fenced(RIGHT)}\n{fenced(OTHER, '')}", f"#### {OTHER}\n#### {RIGHT}", f"> {OTHER}\n> {RIGHT}",
+    "\n".join(json.dumps({"a": n}) for n in range(500))])
 def test_offering_several_documents_gains_nothing(response: str) -> None:
     verdict = gold(response)
     assert (verdict.status, verdict.score) == (Status.WRONG, 0.0)
     assert "several" in verdict.reason
+
+
+@pytest.mark.parametrize("wrong", ['{"a": 2}', fenced('{"a": 2}')])
+def test_an_invented_next_turn_does_not_answer_for_this_one(wrong: str) -> None:
+    assert gold(f"{wrong}\n\nQuestion: What is right?\nAnswer: {RIGHT}").score < 0.5
+    assert gold(f"{RIGHT}\n\nQuestion: And now?\nAnswer: {wrong}").score == 1.0
+    assert gold(f"Question: What is right?\nAnswer: {RIGHT}").score == 1.0  # restated before any document
+    assert gold(json.dumps(GOLD).replace("x", "Question: y")).score < 1.0
 
 
 def test_a_fence_within_a_string_neither_opens_nor_closes_one() -> None:

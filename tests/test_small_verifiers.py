@@ -31,7 +31,8 @@ def chosen(response: str, reference: object = "B", choices: object = CITIES) -> 
     "So the answer is (B), because Paris is the capital.", "The answer is B because A is in Germany.", "B is correct.",
     "The best answer is option B: Paris", "Therefore it must be (B).", "The answer is B, not C.", '{"answer": "B"}',
     "A is wrong.\nC too.\nB", "Answer: A. Wait.\n\nAnswer: B", "Answer: A\nActually, B", "\\boxed{A} no. \\boxed{B}",
-    "<think>Answer: A</think>B", "Answer: B\n\nQuestion: And of Spain?\nAnswer: C"])
+    "<think>Answer: A</think>B", "Answer: B\n\nQuestion: And of Spain?\nAnswer: C",
+    "B\n\nQuestion: What is right?\nAnswer: C", "Question: Which city?\nAnswer: B"])
 def test_a_chosen_option_is_not_missed(response: str) -> None:
     assert chosen(response).score == 1, chosen(response)
 
@@ -40,6 +41,7 @@ def test_a_chosen_option_is_not_missed(response: str) -> None:
     "", "A", "Answer: C", "Answer: E", "Answer: A or B", "A, B, C, D", "A B C D", "Answer: ABCD", "Answer: B/C",
     "A and B", "either A or B", "Answer: b or c", "\\boxed{A} \\boxed{B}", "\\boxed{A, B}", "Answer: B) London",
     "(A)(B)", "B. C.",
+    "C\n\nQuestion: What is the right answer?\nAnswer: B",
     "A) Berlin\nB) Paris\nC) London\nD) Rome", "A) Berlin\nB) Paris", "The answer is not B", "The answer isn't B",
     "B is wrong", "Answer: B\nActually, C", "The answer is B. The answer is C.", "The answer is Paris or London",
     "Answer: Paris, London", "<think>B", "<think>B</think>", "Beautiful", "B52", "not (B)", "Is it (B)?", "\x00\ud800"])

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 
 from reasongym.sandbox.backend import Sandbox, Session
-from reasongym.sandbox.jobs import Ending, Job
+from reasongym.sandbox.jobs import Job
 from reasongym.verifiers.code.candidate import FRAME_BYTES, Answer, Candidate, Kind
 from reasongym.verifiers.code.inside.values import decode, encode
 from reasongym.verifiers.code.judgement import TestsBroken, Trial
@@ -42,19 +42,19 @@ def check_trials(examination: Examination, candidate: Candidate, name: str, chec
     """One a statement, or one for `check`. Raises TestsBroken where the tests fail by themselves.
 
     An answer that no test can be given (a time-out, a program that ended) fails the statement, and without `partial`
-    all of them. Tests that run out of time or memory once they hold a value of the candidate's have it as their reason:
+    all of them. Tests that run out of time once they hold a value of the candidate's have it as their reason:
     `range(len(answer))` may be endless, and an error would let an answer leave its group when it pleases.
     """
     try:
         return _examined(examination, candidate, name, check, prelude, partial=partial)
-    except _Exhausted as error:
+    except _OutOfTime as error:
         if not examination.answered:
             raise TestsBroken(str(error)) from None
         return [Trial("open", f"{error}, with the answer's values", timed_out=True)] * max(len(check.asserts), 1)
 
 
-class _Exhausted(Exception):
-    """The tests' session used up its time or memory."""
+class _OutOfTime(Exception):
+    """The tests' session used up its time."""
 
 
 def _examined(examination: Examination, candidate: Candidate, name: str, check: Check, prelude: str, *,
@@ -122,7 +122,5 @@ def _receive(examination: Examination) -> object:
 def _end(examination: Examination) -> Exception:
     result = examination.session.finish()
     if out_of_time(result) or time.monotonic() >= examination.deadline:
-        return _Exhausted("the tests ran out of time")
-    if result.ending is Ending.MEMORY:
-        return _Exhausted("the tests ran out of memory")
+        return _OutOfTime("the tests ran out of time")
     return TestsBroken(f"the tests ended their process ({result.ending}, status {result.status})")
