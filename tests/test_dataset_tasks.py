@@ -255,3 +255,9 @@ def test_the_only_row_file_of_a_folder_is_read_whatever_its_name_and_of_two_neit
     write(tmp_path / "another.jsonl", ROWS["svamp"])
     with pytest.raises(DataError, match="holds no SVAMP rows"):
         made("svamp", tmp_path)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "svamp.jsonl").symlink_to("/proc/self/mem")  # a file whose first byte cannot be read, by root neither
+    with pytest.raises(DataError, match=r"svamp\.jsonl cannot be read"):
+        made("svamp", tmp_path)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import click
 import pytest
 import yaml
+from click.testing import CliRunner
 from conftest import REPO_ROOT
 from pydantic import BaseModel
 
@@ -193,6 +194,8 @@ def test_the_examples_of_custom_md_run(workplace: Path) -> None:
     loaded = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
     assert {str(file) for file in files} <= loaded, "an example file that no other example uses"
     assert len(files) == 5
+    checked = CliRunner().invoke(cli, ["check", "--task", "my_task.py:Backwards", "--set", "length=5", "--rows", "2"])
+    assert checked.exit_code == 0, checked.output
 
 
 def test_the_twelve_line_verifier_has_twelve_lines_and_works(workplace: Path) -> None:
