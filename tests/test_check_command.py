@@ -309,3 +309,9 @@ def test_a_schema_that_the_library_refuses_is_found_and_named(reference: dict[st
     check_schemas([row, sound], report)
     assert [(failure.check, failure.row) for failure in report.failures] == [("schema", row.id)]
     assert report.looked_at["schema"] == 2
+
+
+@pytest.mark.parametrize("name", ["gsm8k", "math500", "svamp"])
+def test_the_data_sets_withstand_every_check(name: str, shared_data: Path) -> None:
+    result = check("--task", name, "--data", str(shared_data / name), "--rows", "1")
+    assert result.exit_code == 0, result.output
