@@ -11,7 +11,8 @@ import sys
 import time
 from pathlib import Path
 
-NAMES = ("code_rows", "graders", "rows", "sandbox", "scoring", "scoring_hostile", "transfer")
+NAMES = ("code_rows", "graders", "memory", "rows", "sandbox", "scoring", "scoring_hostile", "transfer", "trl_losses",
+         "trl_preference")
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -117,8 +117,8 @@ def test_rejected_token_keeps_its_place_in_the_denominator() -> None:
     # Two tokens of advantage 1, one rejected: -(1 + 0) / 2. A shrunken mask would give -1.
     data = pair([1.0, 6.0])
     tokens = grpo.loss(logprobs_BT=data["trainer_logprobs_BT"], old_logprobs_BT=data["trainer_logprobs_BT"],
-                       advantages_B=torch.ones(1), mask_BT=data["mask_BT"], weights_BT=weigh(data, "icepop").weights_BT,
-                       clip_low=0.2, clip_high=0.2)
+                       advantages_BT=torch.ones(1, 2), mask_BT=data["mask_BT"],
+                       weights_BT=weigh(data, "icepop").weights_BT, clip_low=0.2, clip_high=0.2, dual_clip=None)
     assert aggregate(tokens.loss_BT, data["mask_BT"], kind="token", denominator=2.0).item() == -0.5
 
 

@@ -1,14 +1,13 @@
 """Values that other trainers' own tests assert, held against our functions: ../shared/data/rl_numeric.
 
 Rows are literal inputs and expected values, named by the callable they come from. Below, each callable that has a
-counterpart here is mapped to it; rows of callables without one (padding, metric tables, DPO) are not read. Where our
-decision differs the mapping says so.
+counterpart here is mapped to it; rows of callables without one (padding, metric tables, objectives that are not ours)
+are not read, and those of preference losses are in another file. Where our decision differs the mapping says so.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,12 @@ pytest.importorskip("torch")
 
 import torch
 
-from reasongym.algorithms import grpo
+from reasongym.algorithms import grpo, ppo
 from reasongym.algorithms.aggregation import aggregate
 from reasongym.algorithms.correction import mismatch_weights
-from reasongym.algorithms.kl import kl_BT
+from reasongym.algorithms.kl import adapted, kl_BT
 from reasongym.algorithms.logprobs import token_logprobs
+from reasongym.algorithms.returns import discounted_returns, whiten
 
 ROWS = Path(__file__).resolve().parents[2] / "shared" / "data" / "rl_numeric" / "reference_rows.jsonl"
 pytestmark = [pytest.mark.stack,
@@ -117,15 +117,14 @@ def plain_sum(row: dict[str, Any]) -> Pairs:
 
 
 def clipped(row: dict[str, Any]) -> Pairs:
-    """First argument: old - new. They bound the loss of negative advantages by c |A| (dual clip), GRPO does not: here
-    it is bounded outside our loss."""
-    drift, advantages = map(tensor, row["inputs"]["args"])
+    """First argument: old - new."""
+    drift, advantages = (tensor(values)[:, None] for values in row["inputs"]["args"])
     given = row["inputs"]["kwargs"]
-    ones = torch.ones(len(drift), 1, dtype=torch.float64)
-    got = grpo.loss(logprobs_BT=-drift[:, None], old_logprobs_BT=0 * ones, advantages_B=advantages, mask_BT=ones.bool(),
-                    weights_BT=ones, clip_low=given["eps_clip"], clip_high=given["eps_clip_high"]).loss_BT[:, 0]
-    bound = torch.where(advantages < 0, given["eps_clip_c"] * advantages.abs(), math.inf)
-    yield torch.minimum(got, bound).tolist(), row["expected"]
+    ones = torch.ones_like(drift)
+    got = grpo.loss(logprobs_BT=-drift, old_logprobs_BT=0 * ones, advantages_BT=advantages, mask_BT=ones.bool(),
+                    weights_BT=ones, clip_low=given["eps_clip"], clip_high=given["eps_clip_high"],
+                    dual_clip=given["eps_clip_c"])
+    yield got.loss_BT[:, 0].tolist(), row["expected"]
 
 
 def truncated_weights(row: dict[str, Any]) -> Pairs:
@@ -143,6 +142,41 @@ def entropy(row: dict[str, Any]) -> Pairs:
     yield got.entropy_N.view(logits.shape[:2])[tuple(row["result_path"][0])].item(), row["expected"]
 
 
+def returns_of(row: dict[str, Any]) -> Pairs:
+    """Their second result is the returns, before whitening."""
+    given = row["inputs"]["kwargs"]
+    yield discounted_returns(rewards_BT=tensor(given["token_level_rewards"]), gamma=given["gamma"],
+                             mask_BT=tensor(given["response_mask"]) > 0).tolist(), row["expected"]
+
+
+def controlled(row: dict[str, Any]) -> Pairs:
+    """Their object after one update; the row holds what it was made with, its test the update: KL .2, 10 samples."""
+    given = row["inputs"]["kwargs"]
+    yield adapted(given["init_kl_coef"], kl=0.2, num_samples=10, target=given["target"],
+                  horizon=given["horizon"]), row["expected"]
+
+
+def spread_without_nan(row: dict[str, Any]) -> Pairs:
+    """Ours divides by the std and does not show it: 3 and 5, whitened, are 2 / std apart. The first row is one number,
+    which has none; NaN there is what a mask is for."""
+    values = tensor(row["inputs"]["args"][0])[row["result_path"][0][0]][None]
+    white = whiten(values_BT=values, mask_BT=~values.isnan(), std="unbiased")
+    yield (values[0, 1] - values[0, 0]).item() / (white[0, 1] - white[0, 0]).item(), row["expected"]
+
+
+def explained(row: dict[str, Any]) -> Pairs:
+    """Theirs is made of moments. These two tokens have them: returns of mean 1 and mean square 5, residuals of mean
+    1 - .5 and mean square 1.25."""
+    given = row["inputs"]["args"][0]["all_mb_metrics"]
+    if row["result_path"] == ["critic/explained_var"]:
+        returns, residuals = tensor([[3.0, -1.0]]), tensor([[1.5, -0.5]])
+        moments = [returns.mean(), returns.square().mean(), (returns - residuals).mean(), residuals.square().mean()]
+        assert [[x.item()] for x in moments] == [given[name] for name in (
+            "returns_mean", "returns_sq_mean", "values_mean", "residual_sq_mean")]
+        yield ppo.explained_variance(returns_BT=returns, values_BT=returns - residuals,
+                                     mask_BT=torch.ones(1, 2).bool()), row["expected"]
+
+
 # Callable in the source -> our counterpart, how many of its rows there are, and how many have a pair to compare.
 MAPPED: dict[str, tuple[Callable[[dict[str, Any]], Pairs], int, int]] = {
     "calculate_baseline_and_std_per_prompt": (group_statistics, 11, 11),
@@ -155,6 +189,10 @@ MAPPED: dict[str, tuple[Callable[[dict[str, Any]], Pairs], int, int]] = {
     "compute_policy_loss": (clipped, 1, 1),
     "compute_rollout_correction_and_rejection_mask": (truncated_weights, 2, 2),
     "chunked_entropy_from_logits": (entropy, 1, 1),
+    "compute_reinforce_plus_plus_outcome_advantage": (returns_of, 1, 1),
+    "AdaptiveKLController": (controlled, 1, 1),
+    "nanstd": (spread_without_nan, 1, 1),
+    "_compute_critic_metrics": (explained, 4, 1),
 }
 
 

@@ -33,39 +33,44 @@ __all__ = ["LogprobsEntropy", "token_logprobs"]
 
 
 class LogprobsEntropy(NamedTuple):
-    """In nats, float32 (float64 from a float64 head). entropy_N is detached."""
+    """In nats, float32 (float64 from a float64 head). entropy_N is detached unless its gradient is asked for."""
 
     logprobs_N: Tensor
     entropy_N: Tensor
 
 
 def token_logprobs(hidden_ND: Tensor, targets_N: Tensor, *, head: Callable[[Tensor], Tensor], temperature: float,
-                   chunk_tokens: int) -> LogprobsEntropy:
+                   chunk_tokens: int, entropy_gradient: bool = False) -> LogprobsEntropy:
     """Log-probability of each target, and entropy, under softmax(head(hidden) / temperature).
 
     head: (C, D) -> (C, V) logits, of any floating dtype; gradients flow to `hidden_ND` and to the head's parameters.
     targets_N: int64 token ids. chunk_tokens: bounds memory alone; the result does not depend on it.
+    entropy_gradient: for a loss with an entropy term; costs another pass over the vocabulary.
     """
     logprobs, entropies = [], []
     chunks = zip(torch.split(hidden_ND, chunk_tokens), torch.split(targets_N, chunk_tokens), strict=True)
     for hidden_CD, targets_C in chunks:
+        arguments = (hidden_CD, targets_C, head, temperature, entropy_gradient)
         if torch.is_grad_enabled():
-            logprobs_C, entropy_C = checkpoint(_chunk, hidden_CD, targets_C, head, temperature, use_reentrant=False)
+            logprobs_C, entropy_C = checkpoint(_chunk, *arguments, use_reentrant=False)
         else:
-            logprobs_C, entropy_C = _chunk(hidden_CD, targets_C, head, temperature)
+            logprobs_C, entropy_C = _chunk(*arguments)
         logprobs.append(logprobs_C)
         entropies.append(entropy_C)
     return LogprobsEntropy(torch.cat(logprobs), torch.cat(entropies))
 
 
-def _chunk(hidden_CD: Tensor, targets_C: Tensor, head: Callable[[Tensor], Tensor],
-           temperature: float) -> tuple[Tensor, Tensor]:
+def _chunk(hidden_CD: Tensor, targets_C: Tensor, head: Callable[[Tensor], Tensor], temperature: float,
+           entropy_gradient: bool) -> tuple[Tensor, Tensor]:
     logits_CV = head(hidden_CD)
     if logits_CV.dtype != torch.float64:
         logits_CV = logits_CV.float()
     log_probs_CV = torch.log_softmax(logits_CV / temperature, dim=-1)
     del logits_CV  # a quarter of the peak
     logprobs_C = log_probs_CV.gather(-1, targets_C[:, None]).squeeze(-1)
+    if entropy_gradient:
+        bounded_CV = log_probs_CV.clamp(min=torch.finfo(log_probs_CV.dtype).min)
+        return logprobs_C, -(bounded_CV * log_probs_CV.exp()).sum(-1)
     # Last on purpose: recomputation ends with the last tensor that the backward pass needs, so this runs once only.
     with torch.no_grad():
         bounded_CV = log_probs_CV.clamp(min=torch.finfo(log_probs_CV.dtype).min)  # 0 x -inf would be NaN
