@@ -22,7 +22,7 @@ def measure() -> dict[str, float]:
     policy = Policy(model, temperature=1.0, chunk_tokens=512)
     prompt = tuple(torch.randint(0, 49_000, (PROMPT,)).tolist())
     samples = [Sample(prompt_ids=prompt, token_ids=tuple(torch.randint(0, 49_000, (ANSWER,)).tolist()),
-                      mask=(True,) * ANSWER, engine_logprobs=(-1.0,) * ANSWER, advantage=1.0) for _ in range(GROUP)]
+                      mask=(True,) * ANSWER) for _ in range(GROUP)]
     seconds = {}
     for name, share in (("apart", False), ("shared", True), ("apart", False), ("shared", True)):  # the first pair warms
         rows = pack_rows(samples, share_prompt=share, budget=2048)

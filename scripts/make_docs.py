@@ -9,13 +9,15 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from reasongym.config import RunConfig
+from reasongym.config.algorithms import ALGORITHM_CONFIGS
+from reasongym.config.policy_gradient import CriticConfig, PolicyGradientConfig
+from reasongym.config.section import Section
 from reasongym.tracking.definitions import METRICS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -24,7 +26,7 @@ SIGNS: dict[type, tuple[str, str]] = {Gt: (">", "gt"), Ge: (">=", "ge"), Lt: ("<
 CONFIGURATION_HEAD = """\
 # Configuration
 
-This page is written by `scripts/make_docs.py` from `reasongym/config/schema.py`; a test holds it equal to the code.
+This page is written by `scripts/make_docs.py` from `reasongym/config/`; a test holds it equal to the code.
 
 A run is told what to do by three things, the later ones winning: a recipe (`--recipe NAME`, a file of `configs/`, or a
 YAML file of your own), the named options (`--task`, `--steps`), and any number of `--set KEY=VALUE`, whose values are
@@ -37,10 +39,15 @@ reasongym train --recipe cpu --task word_problems --set task.settings.levels=[1,
 A key that does not exist is an error that names the nearest one. What a run really used, defaults included, is in its
 `config.yaml`, which is itself a recipe. The defaults below are those of the code; recipes replace some of them.
 
-Checked together: `rollout.group_size` is at least 2; `rollout.top_p` below 1 and `rollout.top_k` above 0 are refused,
-because cutting the distribution biases the policy ratio; `rollout.prompts_per_step` divides by `trainer.mini_batches`;
-a warm-up under a decaying schedule is shorter than the run; `algorithm.aggregation_constant` needs
-`algorithm.aggregation=constant`.
+Checked together: `rollout.group_size` is at least 2, `ppo` and `reinforce` excepted; `rollout.top_p` below 1 and
+`rollout.top_k` above 0 are refused, because cutting the distribution biases the policy ratio;
+`rollout.prompts_per_step` divides by `trainer.mini_batches`; a warm-up under a decaying schedule is shorter than the
+run; `algorithm.aggregation_constant` needs `algorithm.aggregation=constant`.
+"""
+ALGORITHMS_HEAD = """\
+`algorithm.name` picks the algorithm, and with it which keys there are; `--algorithm NAME` does the same and forgets
+what the recipe says of another. `reasongym algorithms NAME` prints one with its formula. The algorithms that weigh
+sampled tokens by an advantage (all but `dpo`, `online_dpo`, `kto` and `sft`) share these keys:
 """
 METRICS_HEAD = """\
 # Metrics
@@ -78,28 +85,70 @@ def metrics_page() -> str:
 PAGES = {"configuration.md": configuration_page, "metrics.md": metrics_page}
 
 
-def _sections(model: type[BaseModel], prefix: str) -> Iterator[str]:
+def _sections(model: type[Section], prefix: str) -> Iterator[str]:
     nested = {name: field.annotation for name, field in model.model_fields.items() if _is_section(field)}
+    unions = [name for name, field in model.model_fields.items() if field.discriminator]
     yield f"\n## {prefix.rstrip('.') or 'The run'}\n\n{inspect.cleandoc(model.__doc__ or '')}\n"
     yield "| key | default | value | meaning |\n|---|---|---|---|"
     for name, field in model.model_fields.items():
-        if name not in nested:
-            meaning = field.description or ""
-            cells = (f"`{prefix}{name}`", f"`{_shown(field.default)}`", _values(field), meaning)
-            yield "| " + " | ".join(_cell(cell) for cell in cells) + " |"
+        if name not in nested and name not in unions:
+            yield _line(model, prefix, name, field)
+    for name in unions:
+        yield from _algorithms(f"{prefix}{name}")
     for name, section in nested.items():
         assert isinstance(section, type)
         yield from _sections(section, f"{prefix}{name}.")
 
 
+def _algorithms(prefix: str) -> Iterator[str]:
+    """What all have that weigh tokens by advantages, then each one's own; what is said once is not said again."""
+    yield f"\n## {prefix}\n\n{ALGORITHMS_HEAD}"
+    shared = set(PolicyGradientConfig.model_fields)
+    yield from (_table(PolicyGradientConfig, f"{prefix}.", shared - {"name"}))
+    for name in ("kl", "correction", "dynamic_sampling"):
+        section = type(PolicyGradientConfig.model_fields[name].default)
+        yield from _sections(section, f"{prefix}.{name}.")
+    for name, model in ALGORITHM_CONFIGS.items():
+        known = PolicyGradientConfig.model_fields if issubclass(model, PolicyGradientConfig) else {}
+        own = {key for key, field in model.model_fields.items()
+               if key not in known or field.default != known[key].default}
+        yield f"\n## {prefix}.name={name}\n\n{inspect.cleandoc(model.__doc__ or '')}\n"
+        yield from _table(model, f"{prefix}.", own - {"name"})
+        if name == "ppo":
+            yield from _sections(CriticConfig, f"{prefix}.critic.")
+
+
+def _table(model: type[Section], prefix: str, keys: set[str]) -> Iterator[str]:
+    """One row a key; of a section that an algorithm presets, only what it presets."""
+    yield "| key | default | value | meaning |\n|---|---|---|---|"
+    for name, field in model.model_fields.items():
+        if name not in keys:
+            continue
+        if not isinstance(field.default, Section):
+            yield _line(model, prefix, name, field)
+        elif name in PolicyGradientConfig.model_fields:
+            plain = PolicyGradientConfig.model_fields[name].default
+            yield from (f"| `{prefix}{name}.{inner}` | `{_shown(value)}` | | as above |"
+                        for inner, value in field.default
+                        if value != getattr(plain, inner) or not issubclass(model, PolicyGradientConfig))
+
+
+def _line(model: type[Section], prefix: str, name: str, field: FieldInfo) -> str:
+    default = _shown(field.get_default(call_default_factory=True))
+    cells = (f"`{prefix}{name}`", f"`{default}`", _values(field), model.meaning(name))
+    return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
+
+
 def _is_section(field: FieldInfo) -> bool:
-    return isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+    return isinstance(field.annotation, type) and issubclass(field.annotation, Section)
 
 
 def _shown(default: object) -> str:
     """As YAML writes it: what may stand behind `--set KEY=`."""
     if default is None or isinstance(default, bool):
         return {None: "null", True: "true", False: "false"}[default]
+    if isinstance(default, tuple):
+        return f"[{', '.join(map(str, default))}]"
     return str(default)
 
 
@@ -117,6 +166,10 @@ def _kind(annotation: Any) -> str:
         return names[annotation]
     if get_origin(annotation) is dict:
         return "mapping"
+    if get_origin(annotation) is tuple:
+        return "list"
+    if get_origin(annotation) is Annotated:
+        return _values(FieldInfo.from_annotation(annotation))
     return " or ".join(_kind(part) for part in get_args(annotation))
 
 

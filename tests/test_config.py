@@ -137,3 +137,11 @@ def test_every_setting_says_what_it_is_or_is_named_for_it() -> None:
         section = field.annotation
         if isinstance(section, type) and hasattr(section, "model_fields"):
             assert section.__doc__, name
+
+
+def test_a_key_of_a_preset_section_leaves_the_other_presets_as_they_are() -> None:
+    # REINFORCE++ has its KL in the reward: giving a coefficient must not move it into the loss.
+    kl = load_config(overrides=["algorithm.name=reinforce_pp", "algorithm.kl.coefficient=0.01"]).algorithm.kl
+    assert (kl.coefficient, kl.place, kl.estimator) == (0.01, "reward", "k1")
+    sampling = load_config(overrides=["algorithm.name=dapo", "algorithm.dynamic_sampling.max_rounds=3"])
+    assert sampling.algorithm.dynamic_sampling.enabled

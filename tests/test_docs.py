@@ -15,17 +15,20 @@ import yaml
 from click.testing import CliRunner
 from conftest import REPO_ROOT
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from reasongym import registry
 from reasongym.cli import cli
 from reasongym.config import RunConfig, load_config, recipe_names
+from reasongym.config.algorithms import ALGORITHM_CONFIGS
+from reasongym.config.section import Section
 from reasongym.tracking.definitions import metric_info
 from reasongym.verifiers import REGISTERED
 
 PAGES = [REPO_ROOT / "README.md", *sorted((REPO_ROOT / "docs").rglob("*.md"))]
 GENERATED = ("configuration.md", "metrics.md")
 SECTIONS = [name for name, field in RunConfig.model_fields.items() if isinstance(field.default, BaseModel)]
-METRIC_GROUPS = ("reward", "rollout", "status", "train", "mismatch", "sync", "step", "eval")
+METRIC_GROUPS = ("task", "reward", "rollout", "status", "train", "critic", "mismatch", "sync", "step", "eval")
 SHELL = {"|", "<", ">", ">>", "&&", ";"}
 
 
@@ -77,8 +80,9 @@ def parse(line: str) -> click.Context:
     context = command.make_context(name, arguments)
     if name == "train":
         recipe = context.params["recipe"] or "cpu"
+        named = context.params["algorithm"]
         load_config(recipe, overrides=context.params["overrides"],
-                    options={"algorithm.name": context.params["algorithm"] or "grpo"})
+                    options={"algorithm": {"name": named}} if named else {})
     return context
 
 
@@ -132,33 +136,46 @@ def test_a_generated_page_is_what_the_code_says(name: str, monkeypatch: pytest.M
     assert (REPO_ROOT / "docs" / name).read_text() == make_docs.PAGES[name](), "run: python scripts/make_docs.py"
 
 
+def keys() -> Iterator[tuple[str, type[Section], FieldInfo]]:
+    """Every dotted key, of every algorithm too, with the section it stands in."""
+    for section in SECTIONS:
+        default = type(RunConfig.model_fields[section].default)
+        models = ALGORITHM_CONFIGS.values() if section == "algorithm" else [default]
+        for model in models:
+            yield from keys_of(model, f"{section}.")
+
+
+def keys_of(model: type[Section], prefix: str) -> Iterator[tuple[str, type[Section], FieldInfo]]:
+    for key, field in model.model_fields.items():
+        if prefix == "algorithm." and key == "name":
+            continue
+        yield f"{prefix}{key}", model, field
+        if isinstance(field.default, Section):
+            yield from keys_of(type(field.default), f"{prefix}{key}.")
+
+
 def test_every_key_and_metric_is_on_its_page() -> None:
     """Against a generator that leaves something out: counted without it."""
     page = (REPO_ROOT / "docs/configuration.md").read_text()
-    missing = [f"{section}.{key}" for section in SECTIONS
-               for key in type(RunConfig.model_fields[section].default).model_fields
-               if f"| `{section}.{key}` |" not in page and f"## {section}.{key}\n" not in page]
+    missing = [key for key, _, _ in keys() if f"| `{key}` |" not in page and f"## {key}\n" not in page]
     assert not missing
+    assert [name for name in ALGORITHM_CONFIGS if f"\n## algorithm.name={name}\n" not in page] == []
     assert "| `algorithm.correction.cap` | `2.0` | number > 1 |" in page
 
 
 def test_every_key_says_what_it_means() -> None:
-    silent = [f"{section}.{key}" for section in SECTIONS
-              for key, field in type(RunConfig.model_fields[section].default).model_fields.items()
-              if not field.description and not isinstance(field.default, BaseModel)]
+    silent = [key for key, model, field in keys()
+              if not model.meaning(key.rpartition(".")[2]) and not isinstance(field.default, BaseModel)]
     assert not silent
 
 
 def test_every_configuration_key_in_the_text_exists() -> None:
+    known = {key for key, _, _ in keys()} | {"algorithm.name"}
     for page, word in code_words():
         path, _, _ = word.partition("=")
         if not re.fullmatch(rf"({'|'.join(SECTIONS)})(\.[a-z0-9_]+)+", path):
             continue
-        model: object = RunConfig
-        for key in path.split("."):
-            if isinstance(model, type) and issubclass(model, BaseModel):
-                assert key in model.model_fields, f"{page}: no key {path}"
-                model = model.model_fields[key].annotation
+        assert path in known, f"{page}: no key {path}"
 
 
 def test_every_metric_in_the_text_is_defined() -> None:

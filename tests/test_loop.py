@@ -11,8 +11,10 @@ torch = pytest.importorskip("torch", reason="the training stack is not installed
 
 from reasongym.config import load_config  # noqa: E402
 from reasongym.errors import EngineError, ScoringError  # noqa: E402
-from reasongym.training import loop  # noqa: E402
+from reasongym.training import loop, sampling  # noqa: E402
 from reasongym.training.checkpoints import LoopState  # noqa: E402
+from reasongym.training.collect import Collected  # noqa: E402
+from reasongym.training.learn import Learnt  # noqa: E402
 from reasongym.training.session import Interrupted  # noqa: E402
 
 
@@ -29,34 +31,38 @@ class Journal:
         self._stop_in, self._error = stop_in, error or Interrupted()
         self.session: Any = SimpleNamespace(
             config=load_config(overrides=[f"steps={steps}", f"evaluation.every={every}", f"checkpoint.every={every}"]),
-            push_weights=self._push, held_out=[], scoring=None, parts=(), engines=None, ranks=None,
+            push_weights=self._push, save_weights=None, held_out=[], scoring=None, parts=(), engines=None, ranks=None,
+            source=SimpleNamespace(position=0),
             prompts=SimpleNamespace(position=0, too_long=0, take=lambda count: [None] * count),
-            folder=SimpleNamespace(path="runs/it"), release_engines=lambda: None, stop=None,
+            start_at=lambda state: None, folder=SimpleNamespace(path="runs/it"), stop=None,
+            release_engines=lambda: None,
             progress=SimpleNamespace(phase=lambda *_: None, note=self.notes.append, evaluation=lambda *_: None),
             metrics=SimpleNamespace(write=lambda step, values: self.evaluated.append(step)),
             checkpoints=SimpleNamespace(steps=lambda: [s.step for s in self.saved],
                                         save=lambda state, write: self.saved.append(state)))
         monkeypatch.setattr(loop, "collect", self._collect)
+        monkeypatch.setattr(sampling, "collect", self._collect)
+        monkeypatch.setattr(sampling, "group_metrics", lambda groups, seconds: {})
         monkeypatch.setattr(loop, "check_errors", lambda groups, share: None)
         monkeypatch.setattr(loop, "group_metrics", lambda groups, seconds, prefix="": {"eval/reward/mean": 0.5})
         monkeypatch.setattr(loop, "write", lambda session, step, groups: None)
         monkeypatch.setattr(loop, "record", lambda session, step, values, groups: self.done.append(step))
-        monkeypatch.setattr(loop, "optimize", self._optimize)
+        monkeypatch.setattr(loop, "learn_from_groups", self._learn)
 
     def _push(self, version: int) -> dict[str, float]:
         self.pushed.append(version)
         return {}
 
-    def _collect(self, *_: Any, step: int, **__: Any) -> list[Any]:
+    def _collect(self, *_: Any, step: int, **__: Any) -> Collected:
         """A step is sampled with its number; an evaluation with 0."""
         if self._stop_in == (f"step {step}" if step else f"evaluation {len(self.done)}"):
             raise self._error
-        return []
+        return Collected([], 0, 0.0)
 
-    def _optimize(self, *_: Any, updates: int) -> dict[str, float]:
+    def _learn(self, *_: Any) -> Learnt:
         if self._stop_in == f"update {len(self.done) + 1}":
             raise self._error
-        return {}
+        return Learnt({})
 
 
 def test_evaluations_and_checkpoints_come_when_they_are_due_and_after_the_last_step(

@@ -10,9 +10,10 @@ import pytest
 
 from reasongym.config import RunConfig, load_config
 from reasongym.errors import ConfigError, ResourceError
+from reasongym.evaluation.placement import plan_engines
 from reasongym.planning import KNOWN_SHAPES, Gpu, Hardware, Plan, plan
 from reasongym.planning.budgets import SLEEPING_ENGINE
-from reasongym.planning.memory import engine_memory, trainer_memory
+from reasongym.planning.memory import critic_memory, engine_memory, trainer_memory
 from reasongym.planning.placement import Slot
 
 CPU = Hardware.described("cpu 2 cores 24GB")
@@ -71,6 +72,20 @@ def test_a_reference_policy_takes_memory_only_with_a_coefficient() -> None:
     assert (reference(0), reference(0.001)) == (0, 4 * SMOL.parameters)
 
 
+def test_a_critic_has_one_output_for_a_vocabulary_and_no_reference() -> None:
+    config = _config("algorithm.name=ppo", "algorithm.kl.coefficient=0.01", "trainer.ranks=4")
+    untied = critic_memory(config, SEVEN, "cuda", "bfloat16", ranks=2)
+    # less the output embedding of 152,064 x 3,584, and one weight a width and a bias; 2 bytes each, on 2 ranks
+    count = SEVEN.parameters - 152_064 * 3_584 + 3_584 + 1
+    assert (untied.parameters, untied.optimizer) == (count // 2 * 2, count // 2 * 12)
+    assert (untied.reference, untied.exported) == (0, 0)
+    tied = critic_memory(config, SMOL, "cpu", "float32", ranks=1)
+    assert tied.parameters == 4 * (SMOL.parameters + 577)  # the embedding is read by the body
+    policy = trainer_memory(config, SMOL, "cpu", "float32")
+    assert (tied.activations, policy.reference > 0) == (policy.activations, True)
+    assert tied.logits == 2 * 4 * 576 * 4096 < policy.logits
+
+
 def test_key_value_heads_fewer_than_workers_are_repeated_not_split() -> None:
     # 2 (key, value) x 28 layers x 128 wide x 2 bytes = 14,336 a head; Qwen2.5-7B has 4 of them
     assert SEVEN.kv_bytes_per_token(bytes_per_element=2) == 4 * 14_336
@@ -110,6 +125,55 @@ def test_shared_engines_lie_over_the_ranks() -> None:
     found = _gpu_plan("trainer.ranks=8", "rollout.engines=2", "rollout.tensor_parallel=4", "resources.placement=shared",
                       "rollout.gpu_memory_utilization=0.5")
     assert [slot.gpus for slot in found.placement[8:]] == [(0, 1, 2, 3), (4, 5, 6, 7)]
+
+
+def test_a_critic_has_gpus_of_its_own_between_ranks_and_engines_or_lies_over_the_ranks() -> None:
+    arguments = ("algorithm.name=ppo", "algorithm.critic.ranks=2")
+    separate = _gpu_plan(*arguments, "trainer.ranks=4", "rollout.engines=2", "trainer.micro_batch_tokens=2048",
+                         "trainer.offload_optimizer=true")
+    assert [(s.kind, s.gpus) for s in separate.placement[3:]] == [
+        ("rank", (3,)), ("critic", (4,)), ("critic", (5,)), ("engine", (6,)), ("engine", (7,))]
+    assert separate.critic_apart
+    assert "critic ranks 0-1" in separate.describe()
+    shared = _gpu_plan("algorithm.name=ppo", "algorithm.critic.ranks=8", "trainer.ranks=8", "rollout.engines=8",
+                       "resources.placement=shared", "rollout.gpu_memory_utilization=0.3",
+                       "trainer.micro_batch_tokens=2048")
+    assert [s.gpus for s in shared.placement if s.kind == "critic"] == [(i,) for i in range(8)]
+    assert not shared.critic_apart
+    assert shared.trainer is not None
+    assert shared.critic is not None
+    passing = max(shared.trainer.passing, shared.critic.passing)  # they take turns, and both stay
+    assert shared.budgets[0].needed == (shared.trainer.resident + shared.critic.resident + passing + SLEEPING_ENGINE)
+
+
+def test_a_critic_counts_in_host_memory_and_on_the_disk() -> None:
+    def needed(algorithm: str) -> dict[str, int]:
+        made = _cpu_plan(f"algorithm.name={algorithm}", "algorithm.kl.coefficient=0")
+        return {budget.where: budget.needed for budget in made.budgets}
+    alone, both = needed("grpo"), needed("ppo")
+    critic = critic_memory(_config("trainer.micro_batch_tokens=2048"), SMOL, "cpu", "float32", ranks=1)
+    assert both["host memory of a node"] - alone["host memory of a node"] == critic.peak
+    place = next(where for where in alone if where.startswith("checkpoints"))
+    assert both[place] - alone[place] == 4 * 14 * SMOL.parameters
+
+
+@pytest.mark.parametrize("every", [0, 5])
+def test_an_algorithm_that_learns_from_a_file_needs_engines_to_evaluate_only(every: int) -> None:
+    made = plan(_config("algorithm.name=sft", f"evaluation.every={every}", "trainer.ranks=8", "resources.nodes=2",
+                        "model.path=x"), NODE, SEVEN)
+    engines = [slot for slot in made.placement if slot.kind == "engine"]
+    assert (len(engines), made.engine is not None) == ((1, True) if every else (0, False))
+    assert any("engine" in budget.where for budget in made.budgets) == bool(every)
+    assert ("An engine worker" in made.describe()) == bool(every)
+    assert not replace(made, config=_config("algorithm.name=sft", f"evaluation.every={every}",
+                                            "resources.placement=shared")).shares_gpus or every
+
+
+def test_an_evaluation_by_a_recipe_with_a_critic_or_without_engines_has_its_engine() -> None:
+    one = Hardware.described("1x A10 24GB")
+    for algorithm in (("algorithm.name=ppo", "algorithm.critic.ranks=8"), ("algorithm.name=sft", "evaluation.every=0")):
+        made = plan_engines(_config("model.path=x", *algorithm), one, SMOL)
+        assert made.placement == (Slot(kind="engine", index=0, node=0, gpus=(0,)),)
 
 
 def test_a_shared_gpu_holds_the_trainers_state_while_it_samples() -> None:
@@ -164,6 +228,8 @@ def test_what_a_cpu_cannot_do_is_refused_before_anything_starts(
 
 @pytest.mark.parametrize(("overrides", "error", "text"), [
     (("trainer.ranks=8", "rollout.engines=1"), ResourceError, "at least 9 GPUs"),
+    (("algorithm.name=ppo", "trainer.ranks=4", "algorithm.critic.ranks=4"), ResourceError, "4 of the critic"),
+    (("algorithm.name=ppo", "trainer.ranks=4"), ResourceError, "a critic's GPU"),  # 16 bytes of 7.6e9 on one
     (("resources.gpus_per_node=16",), ResourceError, "too few GPUs"),
     (("rollout.tensor_parallel=16",), ConfigError, "tensor_parallel"),
     (("rollout.tensor_parallel=8",), ConfigError, "one of 1, 2, 4"),  # 28 heads

@@ -32,8 +32,8 @@ def samples() -> list[Sample]:
         return tuple(torch.randint(0, 61, (n,), generator=generator).tolist())
 
     prompt, other = draw(7), draw(4)
-    return [Sample(prompt_ids=p, token_ids=draw(n), mask=(True,) * n, engine_logprobs=(-1.0,) * n, advantage=a)
-            for p, n, a in ((prompt, 5, 1.0), (prompt, 1, -0.5), (prompt, 9, 0.2), (other, 3, 1.0), (other, 6, -1.0))]
+    return [Sample(prompt_ids=p, token_ids=draw(n), mask=(True,) * n)
+            for p, n in ((prompt, 5), (prompt, 1), (prompt, 9), (other, 3), (other, 6))]
 
 
 def read_alone(model: Any, sample: Sample, temperature: float) -> torch.Tensor:
@@ -59,8 +59,7 @@ def test_layout_never_changes_a_logprob(model: Any, share_prompt: bool, budget: 
 def test_a_completion_does_not_see_its_neighbours_in_the_row(model: Any) -> None:
     policy = Policy(model, temperature=1.0, chunk_tokens=100)
     first, second, third, *_ = samples()
-    changed = Sample(prompt_ids=first.prompt_ids, token_ids=(3, 3, 3, 3, 3), mask=first.mask,
-                     engine_logprobs=first.engine_logprobs, advantage=0.0)
+    changed = Sample(prompt_ids=first.prompt_ids, token_ids=(3, 3, 3, 3, 3), mask=first.mask)
     before = policy(collate(MicroBatch((Row((first, second, third)),)), device=CPU)).logprobs_BT[2]
     after = policy(collate(MicroBatch((Row((changed, second, third)),)), device=CPU)).logprobs_BT[2]
     torch.testing.assert_close(before, after, rtol=0, atol=1e-12)
@@ -69,8 +68,8 @@ def test_a_completion_does_not_see_its_neighbours_in_the_row(model: Any) -> None
 def test_masked_tokens_get_no_logprob_but_are_read_as_context(model: Any) -> None:
     policy = Policy(model, temperature=1.0, chunk_tokens=100)
     whole = samples()[2]
-    tool = Sample(prompt_ids=whole.prompt_ids, token_ids=whole.token_ids, engine_logprobs=whole.engine_logprobs,
-                  mask=(True, True, False, False, True, True, True, True, True), advantage=1.0)
+    tool = Sample(prompt_ids=whole.prompt_ids, token_ids=whole.token_ids,
+                  mask=(True, True, False, False, True, True, True, True, True))
     full, cut = (policy(collate(MicroBatch((Row((s,)),)), device=CPU)).logprobs_BT[0] for s in (whole, tool))
     kept = torch.tensor(tool.mask)
     torch.testing.assert_close(cut, torch.where(kept, full, 0.0))

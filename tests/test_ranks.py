@@ -45,8 +45,9 @@ def samples() -> list[Sample]:
     found = []
     for prompt_length, lengths in ((9, (5, 12, 3)), (4, (8, 1, 20)), (15, (6, 6, 2))):
         prompt = draw(prompt_length)
-        found += [Sample(prompt_ids=prompt, token_ids=draw(n), mask=(True,) * n, engine_logprobs=(-10.8,) * n,
-                         advantage=(-1.0) ** k * (k + 1) / 2) for k, n in enumerate(lengths)]
+        found += [Sample(prompt_ids=prompt, token_ids=draw(n), mask=(True,) * n,
+                         columns={"engine_logprobs": (-10.8,) * n, "advantages": ((-1.0) ** k * (k + 1) / 2,) * n})
+                  for k, n in enumerate(lengths)]
     return found
 
 
@@ -55,8 +56,9 @@ def train(model: Path, target: Path, *, ranks: int, budget: int, share_prompt: b
     from safetensors.torch import load_file
 
     from reasongym.training.group import RankGroup
-    from reasongym.training.rank import RankSettings
+    from reasongym.training.rank import Rank
     from reasongym.training.zero import ZeroSettings
+    from reasongym.training.zero_rank import RankSettings
 
     # SGD-like comparisons need a step that shows the gradient's size: Adam's first step hides it behind its sign, so
     # there are two, on which moments and clipping act.
@@ -65,16 +67,15 @@ def train(model: Path, target: Path, *, ranks: int, budget: int, share_prompt: b
     settings = RankSettings(model=str(model), zero=zero, world=ranks, temperature=1.0, chunk_tokens=16,
                             gradient_checkpointing=False, trust_remote_code=False, reference=False,
                             bucket_bytes=1 << 20, threads=1, timeout_s=200, seed=0)
-    group = RankGroup(settings, [({"num_cpus": 0}, {})] * ranks, start_timeout_s=200, step_timeout_s=200)
+    group = RankGroup(Rank, settings, [({"num_cpus": 0}, {})] * ranks, start_timeout_s=200, step_timeout_s=200)
     try:
         group.build()
         rows = pack_rows(samples(), share_prompt=share_prompt, budget=budget)
         dealt = split_over_ranks(micro_batches(rows, budget=budget), ranks)
-        loss = LossSettings(clip_low=0.2, clip_high=0.2, aggregation="token", kl_coefficient=0.0, kl_estimator="k3",
-                            denominator=float(sum(len(s.token_ids) for s in samples())), correction="token_truncate",
-                            correction_cap=2.0, correction_floor=0.5)
+        loss = LossSettings(algorithm="grpo", knobs={"clip_low": 0.2, "clip_high": 0.2, "dual_clip": None},
+                            denominator=float(sum(len(s.token_ids) for s in samples())), correction="token_truncate")
         for _ in range(2):
-            totals: Sequence[Any] = group.scatter("train", [(micros, loss, 1e-3, None) for micros in dealt])
+            totals: Sequence[Any] = group.scatter("train", [(micros, loss, 1e-3) for micros in dealt])
         group.call("export", str(target), str(model))
     finally:
         group.close()

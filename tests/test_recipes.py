@@ -16,7 +16,14 @@ EIGHT = Hardware.described("8x H100 80GB")
 MACHINES = {
     "cpu": Hardware.described("cpu 2 cores 16GB"),
     "cpu_arithmetic": Hardware.described("cpu 2 cores 16GB"),
+    "cpu_arithmetic_ppo": Hardware.described("cpu 2 cores 24GB"),
+    "cpu_dpo": Hardware.described("cpu 2 cores 16GB"),
+    "cpu_kto": Hardware.described("cpu 2 cores 16GB"),
+    "cpu_lora": Hardware.described("cpu 2 cores 16GB"),
+    "cpu_online_dpo": Hardware.described("cpu 2 cores 16GB"),
+    "cpu_sft": Hardware.described("cpu 2 cores 16GB"),
     "gpu1": Hardware.described("1x A10 24GB"),
+    "gpu1_lora": Hardware.described("1x A10 24GB"),
     "gpu8": EIGHT,
     "multinode_70b": EIGHT,
 }
@@ -48,7 +55,8 @@ def test_a_recipe_fits_the_machine_it_is_for_without_a_warning(name: str) -> Non
 
 
 @pytest.mark.parametrize(("name", "transport"), [("cpu", "shared_memory"), ("cpu_arithmetic", "shared_memory"),
-                                                 ("gpu1", "ipc"), ("gpu8", "nccl"), ("multinode_70b", "nccl")])
+                                                 ("gpu1", "ipc"), ("gpu1_lora", "ipc"), ("gpu8", "nccl"),
+                                                 ("multinode_70b", "nccl")])
 def test_a_recipe_moves_its_weights_the_way_its_comment_says(name: str, transport: str) -> None:
     assert _plan(name).transport == transport
 
@@ -84,4 +92,4 @@ def test_numbers_of_a_recipe_are_read_as_numbers(name: str) -> None:
     """YAML 1.1 reads `3e-5` as text; a recipe copied by a user must not depend on our repair of it."""
     text = resources.files("reasongym.configs").joinpath(f"{name}.yaml").read_text(encoding="utf-8")
     assert not re.search(r":\s+\d+e", text)
-    assert load_config(name).trainer.learning_rate in {1e-6, 2.5e-5, 3e-5}
+    assert load_config(name).trainer.learning_rate in {1e-6, 1e-5, 2.5e-5, 3e-5, 1e-4, 2.5e-4}

@@ -8,8 +8,7 @@ from reasongym.training.schedule import learning_rate
 
 
 def sample(prompt: int, tokens: int, first: int = 7) -> Sample:
-    return Sample(prompt_ids=tuple(range(first, first + prompt)), token_ids=(1,) * tokens, mask=(True,) * tokens,
-                  engine_logprobs=(-1.0,) * tokens, advantage=1.0)
+    return Sample(prompt_ids=tuple(range(first, first + prompt)), token_ids=(1,) * tokens, mask=(True,) * tokens)
 
 
 def test_a_shared_prompt_is_counted_once_in_a_row() -> None:
@@ -74,9 +73,9 @@ def test_decay_ends_near_its_floor(schedule: str, half: float) -> None:
 
 @pytest.mark.parametrize("name", ["train/loss", "train/grad_norm"])
 def test_an_update_that_is_not_finite_stops_the_run(name: str) -> None:
-    from reasongym.training.optimize import _check_finite
+    from reasongym.training.optimize import check_finite
 
     metrics = {"train/loss": 0.1, "train/grad_norm": 1.0}
-    _check_finite(metrics)
+    check_finite(metrics)
     with pytest.raises(TrainerError, match=f"{name} nan"):
-        _check_finite(metrics | {name: float("nan")})
+        check_finite(metrics | {name: float("nan")})

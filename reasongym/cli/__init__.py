@@ -13,10 +13,12 @@ from reasongym.errors import ReasongymError, nearest
 __all__ = ["main"]
 
 COMMANDS = {  # name -> one line, as `reasongym --help` shows it; each stands in cli/<name>.py as `command`
+    "algorithms": "List the algorithms, and what tells them apart.",
     "check": "Check tasks and verifiers against wrong, deceiving and hostile answers.",
     "doctor": "Say what runs on this machine and what is missing.",
     "eval": "Evaluate a model on held-out rows of a task.",
     "new": "Write a verifier or a task of your own from a template, with its test.",
+    "pairs": "Make pairs, labels or solutions to learn from of a run's answers.",
     "report": "Write a run's report: one HTML page, and its reward curve as a picture.",
     "sandbox": "Run untrusted code behind walls, and say what those are on this machine.",
     "tasks": "List the tasks, or show samples of one.",

@@ -15,13 +15,11 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-ALGORITHMS = ("grpo",)
-
-
 @click.command("train", epilog="""\b
 Examples:
   reasongym train --task gsm8k
   reasongym train --task arithmetic --recipe cpu_arithmetic --steps 20
+  reasongym train --task gsm8k --algorithm ppo
   reasongym train --task gsm8k --data rows.jsonl --set trainer.learning_rate=1e-5
   reasongym train --task gsm8k --verifier my_rules.py:even_number
   reasongym train --resume runs/gsm8k-grpo-20260101-120000
@@ -29,7 +27,7 @@ Examples:
 """)
 @click.option("--task", help="Task name or path/to/file.py:name.  [default: the recipe's]")
 @click.option("--recipe", help="A recipe in configs/ or a YAML file.  [default: by the hardware]")
-@click.option("--algorithm", help=f"One of: {', '.join(ALGORITHMS)}.")
+@click.option("--algorithm", help="One of those that `reasongym algorithms` lists.  [default: the recipe's]")
 @click.option("--model", help="Hugging Face folder, hub id, or smollm2-135m (embedded).")
 @click.option("--data", help="File or folder of rows, instead of the task's default source.")
 @click.option("--verifier", help="Verifier name or file.py:name for the task's first reward part.")
@@ -69,16 +67,24 @@ def _configured(options: dict[str, Any], hardware: Any) -> RunConfig:
     from reasongym.config import load_config
     from reasongym.planning import default_recipe
 
-    if options["algorithm"] not in (None, *ALGORITHMS):
-        raise ConfigError(message(f"no algorithm {options['algorithm']!r}.{nearest(options['algorithm'], ALGORITHMS)}",
-                                  got=options["algorithm"], expected=f"one of {', '.join(ALGORITHMS)}",
-                                  remedy="correct --algorithm"))
     recipe = options["recipe"] or (options["task"] == "arithmetic" and not hardware.gpus and "cpu_arithmetic") \
         or default_recipe(hardware)
-    named = _named(options)
-    if options["task"] not in (None, load_config(recipe).task.name):
+    named, of_recipe = _named(options), load_config(recipe)
+    if options["task"] not in (None, of_recipe.task.name):
         named |= {"task.settings": {}}  # the recipe's are of its own task
+    if options["algorithm"] not in (None, of_recipe.algorithm.name):
+        named |= {"algorithm": {"name": _known(options["algorithm"])}}  # the recipe's settings are of its own algorithm
     return load_config(recipe, options=named, overrides=options["overrides"])
+
+
+def _known(algorithm: str) -> str:
+    from reasongym.config.algorithms import ALGORITHM_CONFIGS
+
+    if algorithm not in ALGORITHM_CONFIGS:
+        raise ConfigError(message(f"no algorithm {algorithm!r}.{nearest(algorithm, ALGORITHM_CONFIGS)}", got=algorithm,
+                                  expected=f"one of {', '.join(ALGORITHM_CONFIGS)}",
+                                  remedy="correct --algorithm; `reasongym algorithms` says what each is"))
+    return algorithm
 
 
 def _resumed(options: dict[str, Any]) -> RunConfig:
@@ -91,12 +97,16 @@ def _resumed(options: dict[str, Any]) -> RunConfig:
         raise ConfigError(message(f"no run to resume in {run}.{nearest(run.name, siblings)}", got=str(run),
                                   expected="a run's folder with a config.yaml", remedy="check the path"))
     named = {key: value for key, value in _named(options).items() if key not in {"name", "runs"}}
+    if options["algorithm"] not in (None, load_config(str(run / "config.yaml")).algorithm.name):
+        raise ConfigError(message("a run is resumed with its own algorithm", got=f"--algorithm {options['algorithm']}",
+                                  expected=f"that of {run / 'config.yaml'}",
+                                  remedy="leave --algorithm out, or start a run with --model RUN/final"))
     return load_config(str(run / "config.yaml"), options=named, overrides=options["overrides"])
 
 
 def _named(options: dict[str, Any]) -> dict[str, object]:
     """Command-line options as configuration keys; those not given are left out."""
-    keys = {"task": "task.name", "algorithm": "algorithm.name", "model": "model.path", "data": "task.data",
+    keys = {"task": "task.name", "model": "model.path", "data": "task.data",
             "verifier": "task.verifier", "steps": "steps", "seed": "seed", "name": "name", "runs": "runs"}
     return {key: options[option] for option, key in keys.items() if options[option] is not None}
 

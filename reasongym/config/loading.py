@@ -11,6 +11,7 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from reasongym.config.algorithms import ALGORITHM_CONFIGS
 from reasongym.config.schema import RunConfig
 from reasongym.errors import ConfigError, message, nearest
 
@@ -112,18 +113,30 @@ def _validate(tree: dict[str, Any], recipe: str | None) -> RunConfig:
 
 
 def _explain(problem: dict[str, Any]) -> str:
-    key = ".".join(str(part) for part in problem["loc"])
+    location = tuple(str(part) for part in problem["loc"])
+    model, key = _section_at(location[:-1]), ".".join(_without_tag(location))
     if problem["type"] == "extra_forbidden":
-        siblings = _fields_at(problem["loc"][:-1])
-        return f"unknown key {key!r}.{nearest(str(problem['loc'][-1]), siblings)} Known here: {', '.join(siblings)}"
+        siblings = list(model.model_fields)
+        return f"unknown key {key!r}.{nearest(location[-1], siblings)} Known here: {', '.join(siblings)}"
+    if problem["type"] == "union_tag_invalid":
+        name = str(problem["input"]["name"])
+        known = ", ".join(ALGORITHM_CONFIGS)
+        return f"algorithm.name: no algorithm {name!r}.{nearest(name, ALGORITHM_CONFIGS)} Known: {known}"
     text = problem["msg"].removeprefix("Value error, ")
     return text if not key else f"{key}: {text}, got {problem['input']!r}"
 
 
-def _fields_at(location: tuple[Any, ...]) -> list[str]:
+def _without_tag(location: tuple[str, ...]) -> tuple[str, ...]:
+    """Below `algorithm` the location names the algorithm, which is no key."""
+    return location[:1] + location[2:] if location[:1] == ("algorithm",) else location
+
+
+def _section_at(location: tuple[str, ...]) -> type[BaseModel]:
     model: type[BaseModel] = RunConfig
+    if location[:1] == ("algorithm",) and len(location) > 1:
+        model, location = ALGORITHM_CONFIGS[location[1]], location[2:]
     for part in location:
-        annotation = model.model_fields[str(part)].annotation
+        annotation = model.model_fields[part].annotation
         candidates = [annotation, *get_args(annotation)]
-        model = next(c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel))
-    return list(model.model_fields)
+        model = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), model)
+    return model

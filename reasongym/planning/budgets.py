@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from reasongym.config import RunConfig
 from reasongym.errors import ResourceError, message
 from reasongym.planning.checks import Transport
 from reasongym.planning.hardware import GIB, Hardware
-from reasongym.planning.memory import Device, EngineMemory, TrainerMemory
+from reasongym.planning.memory import Device, EngineMemory, TrainerMemory, adapter_parameters
 from reasongym.planning.placement import Slot
 from reasongym.planning.shapes import ModelShape
 
-__all__ = ["Budget", "budgets", "check_budgets", "check_cache"]
+__all__ = ["Budget", "Needs", "budgets", "check_budgets", "check_cache"]
 
 HOST_BASE = 2 * GIB  # Ray's own processes, the loop and the scoring workers at rest
 HOST_PROCESS = 2 * GIB  # host side of a process that works on a GPU
@@ -35,15 +36,23 @@ class Budget:
         return self.needed / self.available if self.available else float("inf")
 
 
+class Needs(NamedTuple):
+    """Of one rank of the policy, one of the critic and one engine worker; None where the run has none."""
+
+    trainer: TrainerMemory
+    critic: TrainerMemory | None = None
+    engine: EngineMemory | None = None
+
+
 def budgets(config: RunConfig, hardware: Hardware, shape: ModelShape, device: Device, transport: Transport,
-            trainer: TrainerMemory, engine: EngineMemory, placement: Sequence[Slot]) -> tuple[Budget, ...]:
+            needs: Needs, placement: Sequence[Slot]) -> tuple[Budget, ...]:
     """Every place whose memory the run depends on, for the machine or node that carries most."""
-    found = [_host(config, hardware, device, trainer, engine, placement)]
+    found = [_host(config, hardware, device, needs, placement)]
     if device == "cuda":
-        found = [*_gpus(config, hardware, trainer, engine), *found]
-    if transport == "shared_memory":
-        found.append(_shared_memory(config, hardware, shape, engine))
-    found.append(_disk(config, hardware, shape))
+        found = [*_gpus(config, hardware, needs), *found]
+    if transport == "shared_memory" and needs.engine:
+        found.append(_shared_memory(config, hardware, shape, needs.engine))
+    found.append(_disk(config, hardware, shape, needs))
     return tuple(found)
 
 
@@ -67,35 +76,42 @@ def check_cache(config: RunConfig, engine: EngineMemory) -> None:
                                            "rollout.tensor_parallel"))
 
 
-def _gpus(config: RunConfig, hardware: Hardware, trainer: TrainerMemory, engine: EngineMemory) -> list[Budget]:
+def _gpus(config: RunConfig, hardware: Hardware, needs: Needs) -> list[Budget]:
     smallest = int(min(gpu.memory_gib for gpu in hardware.gpus) * GIB)
-    asked = int(config.rollout.gpu_memory_utilization * smallest)
-    training = "raise trainer.ranks, set trainer.gradient_checkpointing or trainer.offload_optimizer, " \
-               "or lower trainer.micro_batch_tokens"
+    asked = int(config.rollout.gpu_memory_utilization * smallest) if needs.engine else 0
+    lighter = "set trainer.gradient_checkpointing or trainer.offload_optimizer, or lower trainer.micro_batch_tokens"
+    training, critic = f"raise trainer.ranks, {lighter}", f"raise algorithm.critic.ranks, {lighter}"
     sampling = "lower rollout.gpu_memory_utilization, or set trainer.offload_optimizer"
     if config.resources.placement == "shared":
-        return [Budget(where="a GPU while it trains, its engine asleep", needed=trainer.peak + SLEEPING_ENGINE,
-                       available=smallest, remedy=training),
-                Budget(where="a GPU while it samples, beside the trainer's state", needed=trainer.resident + asked,
-                       available=smallest, remedy=sampling)]
-    return [Budget(where="a trainer's GPU", needed=trainer.peak, available=smallest, remedy=training),
-            Budget(where="an engine's GPU", needed=max(asked, engine.total), available=smallest, remedy=sampling)]
+        trainers = [need for need in (needs.trainer, needs.critic) if need]
+        state = sum(need.resident for need in trainers)  # the critic lies over the policy, and they take turns
+        peak = state + max(need.passing for need in trainers) + (SLEEPING_ENGINE if needs.engine else 0)
+        turns = "a GPU while it trains" + ", its engine asleep" * bool(needs.engine)
+        found = [Budget(where=turns, needed=peak, available=smallest, remedy=training)]
+        return found + [Budget(where="a GPU while it samples, beside the trainer's state", needed=state + asked,
+                               available=smallest, remedy=sampling)] * bool(needs.engine)
+    found = [Budget(where="a trainer's GPU", needed=needs.trainer.peak, available=smallest, remedy=training)]
+    if needs.critic:
+        found.append(Budget(where="a critic's GPU", needed=needs.critic.peak, available=smallest, remedy=critic))
+    if needs.engine:
+        found.append(Budget(where="an engine's GPU", needed=max(asked, needs.engine.total), available=smallest,
+                            remedy=sampling))
+    return found
 
 
-def _host(config: RunConfig, hardware: Hardware, device: Device, trainer: TrainerMemory, engine: EngineMemory,
-          placement: Sequence[Slot]) -> Budget:
+def _host(config: RunConfig, hardware: Hardware, device: Device, needs: Needs, placement: Sequence[Slot]) -> Budget:
     """Of the fullest node: rank 0 writes the model there, and an engine that sleeps keeps its weights."""
-    asleep = engine.weights if config.resources.placement == "shared" else 0
-    engine_bytes = (engine.total if device == "cpu" else HOST_PROCESS + asleep) * config.rollout.tensor_parallel
     process = 0 if device == "cpu" else HOST_PROCESS
     of_node: Counter[int] = Counter()
-    first = True
     for slot in placement:
-        if slot.kind == "rank":
-            of_node[slot.node] += process + trainer.host(device, first=first)
-            first = False
-        else:
-            of_node[slot.node] += engine_bytes
+        if slot.kind == "engine" and needs.engine:
+            asleep = needs.engine.weights if config.resources.placement == "shared" else 0
+            worker = needs.engine.total if device == "cpu" else HOST_PROCESS + asleep
+            of_node[slot.node] += worker * config.rollout.tensor_parallel
+        elif slot.kind == "critic" and needs.critic:
+            of_node[slot.node] += process + needs.critic.host(device, first=False)
+        elif slot.kind == "rank":
+            of_node[slot.node] += process + needs.trainer.host(device, first=slot.index == 0)
     remedy = "fewer ranks a node (resources.gpus_per_node), or unset trainer.offload_optimizer"
     if device == "cpu":
         remedy = "lower rollout.kv_cache_gib or trainer.micro_batch_tokens, or set trainer.gradient_checkpointing"
@@ -112,10 +128,12 @@ def _shared_memory(config: RunConfig, hardware: Hardware, shape: ModelShape, eng
                   remedy="enlarge it (in a container: --shm-size=8g), or lower sync.bucket_mib")
 
 
-def _disk(config: RunConfig, hardware: Hardware, shape: ModelShape) -> Budget:
-    """Checkpoints kept and one being written (float32 master, two moments, bfloat16 weights), and the final model."""
+def _disk(config: RunConfig, hardware: Hardware, shape: ModelShape, needs: Needs) -> Budget:
+    """Checkpoints kept and one being written (float32 master, two moments, bfloat16 weights; of a policy under LoRA,
+    those of its adapters), and the final model."""
     kept = config.checkpoint.keep_last + config.checkpoint.keep_best + 1
+    trained = (adapter_parameters(config, shape) or shape.parameters) + (shape.parameters if needs.critic else 0)
     return Budget(where=f"checkpoints under {config.runs}/ ({kept} at one time)",
-                  needed=kept * 14 * shape.parameters + 2 * shape.parameters,
+                  needed=kept * 14 * trained + 2 * shape.parameters,
                   available=int(hardware.disk_free_gib * GIB),
                   remedy="lower checkpoint.keep_last, unset checkpoint.keep_best, or set runs to another disk")

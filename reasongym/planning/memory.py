@@ -6,13 +6,23 @@ PyTorch's fused attention).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from reasongym.config import RunConfig
 from reasongym.planning.shapes import ModelShape
 
-__all__ = ["DTYPE_BYTES", "Device", "Dtype", "EngineMemory", "TrainerMemory", "engine_memory", "trainer_memory"]
+__all__ = [
+    "DTYPE_BYTES",
+    "Device",
+    "Dtype",
+    "EngineMemory",
+    "TrainerMemory",
+    "adapter_parameters",
+    "critic_memory",
+    "engine_memory",
+    "trainer_memory",
+]
 
 Device = Literal["cpu", "cuda"]
 Dtype = Literal["bfloat16", "float32"]
@@ -60,9 +70,14 @@ class TrainerMemory:
         return self.parameters + state + self.reference + self.buckets + self.overhead
 
     @property
+    def passing(self) -> int:
+        """What comes and goes on the rank's device: in the backward pass or in the optimizer's step."""
+        return max(self.gathered + self.activations + self.logits, self.step)
+
+    @property
     def peak(self) -> int:
-        """On the rank's device at most: in the backward pass or in the optimizer's step."""
-        return self.resident + max(self.gathered + self.activations + self.logits, self.step)
+        """On the rank's device at most."""
+        return self.resident + self.passing
 
     def host(self, device: Device, *, first: bool) -> int:
         """In host memory, beside the process where the device is a GPU. first: rank 0, which writes the model."""
@@ -92,27 +107,57 @@ class EngineMemory:
 
 
 def trainer_memory(config: RunConfig, shape: ModelShape, device: Device, dtype: Dtype) -> TrainerMemory:
-    """What one rank needs under the configured ZeRO stage."""
-    trainer, size, count = config.trainer, DTYPE_BYTES[dtype], shape.parameters
-    owned = [count // (trainer.ranks if trainer.zero_stage >= stage else 1) for stage in (1, 2, 3)]
-    optimizer_share, gradient_share, parameter_share = owned
+    """What one rank of the policy needs under the configured ZeRO stage. Under LoRA the adapters alone are trained, and
+    the policy without them is the reference."""
+    adapters = adapter_parameters(config, shape)
+    need = _partitioned(config, shape, device, dtype, count=shape.parameters + adapters, ranks=config.trainer.ranks,
+                        trained=adapters or None)
+    copied = config.algorithm.needs_reference and not adapters
+    return replace(need, reference=need.parameters if copied else 0,
+                   logits=_logits(config, shape), exported=shape.parameters * DTYPE_BYTES[dtype])
+
+
+def critic_memory(config: RunConfig, shape: ModelShape, device: Device, dtype: Dtype, *, ranks: int) -> TrainerMemory:
+    """What one of the `ranks` of PPO's critic needs: the body of the model and one output, whose float32 input and its
+    gradient stand in for the logits. It is never exported."""
+    unused = 0 if shape.tied else shape.vocabulary * shape.hidden
+    need = _partitioned(config, shape, device, dtype, count=shape.parameters - unused + shape.hidden + 1, ranks=ranks)
+    return replace(need, logits=2 * 4 * shape.hidden * _tokens(config))
+
+
+def adapter_parameters(config: RunConfig, shape: ModelShape) -> int:
+    """Elements of all LoRA adapters: the rank times the inputs and outputs of each target in each layer; 0 without
+    LoRA. A target that Llama-like layers do not have counts as the widest they have."""
+    lora, queries, keys = config.model.lora, shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    sides = {"q_proj": queries, "k_proj": keys, "v_proj": keys, "o_proj": queries}
+    widths = [shape.hidden + sides.get(target, shape.intermediate) for target in lora.targets]
+    return lora.rank * shape.layers * sum(widths)
+
+
+def _partitioned(config: RunConfig, shape: ModelShape, device: Device, dtype: Dtype, *, count: int, ranks: int,
+                 trained: int | None = None) -> TrainerMemory:
+    """A model of `count` parameters on `ranks` ranks, `trained` of them or all, its output left out."""
+    trainer, size = config.trainer, DTYPE_BYTES[dtype]
+    owned = [ranks if trainer.zero_stage >= stage else 1 for stage in (1, 2, 3)]
+    moving = count if trained is None else trained
+    optimizer_share, gradient_share, parameter_share = moving // owned[0], moving // owned[1], count // owned[2]
     # Float32 without ZeRO trains the weights themselves; every other combination keeps a float32 master copy.
     master = 0 if dtype == "float32" and trainer.zero_stage == 0 else 4
-    gathers = trainer.zero_stage == 3 and trainer.ranks > 1
+    gathers = trainer.zero_stage == 3 and ranks > 1
     offloaded = trainer.offload_optimizer and device == "cuda"
     return TrainerMemory(
         parameters=parameter_share * size,
         gradients=gradient_share * 4,
         optimizer=optimizer_share * (master + 8),
         offloaded=offloaded,
-        reference=parameter_share * size if config.algorithm.kl.coefficient > 0 else 0,
+        reference=0,
         gathered=min(count - parameter_share, LIVE_ELEMENTS) * size if gathers else 0,
-        buckets=min(count, BUCKET_ELEMENTS) * size if trainer.zero_stage else 0,
+        buckets=min(moving, BUCKET_ELEMENTS) * size if trainer.zero_stage else 0,
         activations=_activations(config, shape, size),
-        logits=_logits(config, shape),
+        logits=0,
         step=min(optimizer_share, STEP_ELEMENTS) * 4 if trainer.zero_stage and not offloaded else 0,
-        loading=(2 * shape.vocabulary * shape.hidden if trainer.zero_stage == 3 else count) * size,
-        exported=count * size,
+        loading=(2 * shape.vocabulary * shape.hidden if trainer.zero_stage == 3 else shape.parameters) * size,
+        exported=0,
         overhead=RANK_OVERHEAD[device],
     )
 
@@ -125,13 +170,18 @@ def _activations(config: RunConfig, shape: ModelShape, size: int) -> int:
     SmolLM2-135M with saved-tensor hooks: 44,751 bytes in float32 (estimate 47,616), 24,740 in bfloat16 (26,112).
     Checkpointing keeps each layer's input, and one layer in full while it is recomputed.
     """
-    longest = config.rollout.max_prompt_tokens + config.rollout.max_new_tokens
-    tokens = max(config.trainer.micro_batch_tokens, longest)
+    tokens = _tokens(config)
     norms = 2 * (4 + 2 * size) * shape.hidden
     layer = norms + 4 * size * (shape.heads * shape.head_dim + shape.intermediate)
     if config.trainer.gradient_checkpointing:
         return tokens * (shape.layers * size * shape.hidden + layer)
     return tokens * shape.layers * layer
+
+
+def _tokens(config: RunConfig) -> int:
+    """Of the largest micro-batch: a row that is longer than the budget goes alone."""
+    longest = config.rollout.max_prompt_tokens + config.rollout.max_new_tokens
+    return max(config.trainer.micro_batch_tokens, longest)
 
 
 def _logits(config: RunConfig, shape: ModelShape) -> int:

@@ -1,4 +1,4 @@
-"""Which node and GPU holds which trainer rank and which engine."""
+"""Which node and GPU holds which trainer rank, which rank of PPO's critic and which engine."""
 
 from __future__ import annotations
 
@@ -6,42 +6,63 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reasongym.config import RunConfig
+from reasongym.config.policy_gradient import PpoConfig
 from reasongym.errors import ConfigError, ResourceError, message
 
-__all__ = ["Slot", "place"]
+__all__ = ["Slot", "num_critic_ranks", "num_engines", "place"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """One rank or engine. gpus: their numbers on the node, empty on a CPU."""
+    """One rank of the policy or of the critic, or one engine. gpus: their numbers on the node, empty on a CPU."""
 
-    kind: Literal["rank", "engine"]
+    kind: Literal["rank", "critic", "engine"]
     index: int
     node: int
     gpus: tuple[int, ...] = ()
 
 
-def place(config: RunConfig, *, gpus_per_node: int) -> tuple[Slot, ...]:
-    """Ranks first, then engines. gpus_per_node 0: a CPU run, spread evenly over the nodes.
+def num_critic_ranks(config: RunConfig) -> int:
+    """0 for every algorithm but PPO."""
+    return config.algorithm.critic.ranks if isinstance(config.algorithm, PpoConfig) else 0
 
-    On GPUs a rank has one and an engine `tensor_parallel` neighbours on one node. `separate` starts the engines behind
-    the last rank, `shared` at the first GPU again. Raises ResourceError when the GPUs do not suffice.
+
+def num_engines(config: RunConfig) -> int:
+    """0 where nothing is sampled: an algorithm that learns from a file, never evaluated."""
+    return config.rollout.engines if config.algorithm.samples or config.evaluation.every else 0
+
+
+def place(config: RunConfig, *, gpus_per_node: int) -> tuple[Slot, ...]:
+    """Ranks first, then the critic's, then engines. gpus_per_node 0: a CPU run, spread evenly over the nodes.
+
+    On GPUs a rank has one and an engine `tensor_parallel` neighbours on one node. `separate` starts the critic behind
+    the last rank and the engines behind the critic, `shared` starts both at the first GPU again. Raises ResourceError
+    when the GPUs do not suffice.
     """
-    nodes, ranks, engines = config.resources.nodes, config.trainer.ranks, config.rollout.engines
+    nodes, ranks, critics, engines = (config.resources.nodes, config.trainer.ranks, num_critic_ranks(config),
+                                      num_engines(config))
     if gpus_per_node == 0:
         return (*(Slot(kind="rank", index=i, node=i * nodes // ranks) for i in range(ranks)),
+                *(Slot(kind="critic", index=i, node=i * nodes // critics) for i in range(critics)),
                 *(Slot(kind="engine", index=i, node=i * nodes // engines) for i in range(engines)))
-    rank_slots = [Slot(kind="rank", index=i, node=i // gpus_per_node, gpus=(i % gpus_per_node,)) for i in range(ranks)]
-    first = 0 if config.resources.placement == "shared" else ranks
-    engine_slots = _engines(config, first, gpus_per_node)
-    last = max(slot.node * gpus_per_node + slot.gpus[-1] for slot in (*rank_slots, *engine_slots))
+    shared = config.resources.placement == "shared"
+    slots = [*_ranks("rank", ranks, 0, gpus_per_node),
+             *_ranks("critic", critics, 0 if shared else ranks, gpus_per_node),
+             *_engines(config, engines, 0 if shared else ranks + critics, gpus_per_node)]
+    last = max(slot.node * gpus_per_node + slot.gpus[-1] for slot in slots)
     if last >= nodes * gpus_per_node:
         raise ResourceError(message("the run does not fit on the GPUs", got=_got(config, nodes, gpus_per_node),
                                     expected=f"at least {last + 1} GPUs ({_why(config)})", remedy=_remedy(config)))
-    return (*rank_slots, *engine_slots)
+    return tuple(slots)
 
 
-def _engines(config: RunConfig, first: int, gpus_per_node: int) -> list[Slot]:
+def _ranks(kind: Literal["rank", "critic"], count: int, first: int, gpus_per_node: int) -> list[Slot]:
+    """One GPU each, from the GPU `first` of the run on."""
+    return [Slot(kind=kind, index=i, node=(first + i) // gpus_per_node, gpus=((first + i) % gpus_per_node,))
+            for i in range(count)]
+
+
+def _engines(config: RunConfig, count: int, first: int, gpus_per_node: int) -> list[Slot]:
     """An engine that would lie across two nodes starts on the next: its workers need the fast links inside one."""
     width = config.rollout.tensor_parallel
     if width > gpus_per_node:
@@ -50,7 +71,7 @@ def _engines(config: RunConfig, first: int, gpus_per_node: int) -> list[Slot]:
                                   remedy="lower rollout.tensor_parallel"))
     slots = []
     at = first
-    for index in range(config.rollout.engines):
+    for index in range(count):
         if at % gpus_per_node + width > gpus_per_node:
             at += gpus_per_node - at % gpus_per_node
         start = at % gpus_per_node
@@ -65,11 +86,17 @@ def _got(config: RunConfig, nodes: int, gpus_per_node: int) -> str:
 
 
 def _why(config: RunConfig) -> str:
-    rollout, joined = config.rollout, "over" if config.resources.placement == "shared" else "beside"
-    return f"{config.trainer.ranks} ranks {joined} {rollout.engines} engines of {rollout.tensor_parallel}"
+    joined = "over" if config.resources.placement == "shared" else "beside"
+    parts = [f"{config.trainer.ranks} ranks"]
+    if critics := num_critic_ranks(config):
+        parts.append(f"{critics} of the critic")
+    if engines := num_engines(config):
+        parts.append(f"{engines} engines of {config.rollout.tensor_parallel}")
+    return f" {joined} ".join(parts)
 
 
 def _remedy(config: RunConfig) -> str:
+    fewer = "fewer trainer.ranks, rollout.engines" + " or algorithm.critic.ranks" * bool(num_critic_ranks(config))
     if config.resources.placement == "separate":
-        return "fewer trainer.ranks or rollout.engines, or resources.placement=shared"
-    return "fewer trainer.ranks or rollout.engines"
+        return f"{fewer}, or resources.placement=shared"
+    return fewer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reasongym.config import RunConfig
-from reasongym.planning.budgets import Budget, budgets, check_budgets, check_cache
+from reasongym.planning.budgets import Budget, Needs, budgets, check_budgets, check_cache
 from reasongym.planning.checks import (
     check_shape,
     resolve_device,
@@ -14,8 +14,8 @@ from reasongym.planning.checks import (
     resolve_transport,
 )
 from reasongym.planning.hardware import GIB, Hardware
-from reasongym.planning.memory import Device, Dtype, EngineMemory, engine_memory, trainer_memory
-from reasongym.planning.placement import Slot, place
+from reasongym.planning.memory import Device, Dtype, EngineMemory, critic_memory, engine_memory, trainer_memory
+from reasongym.planning.placement import Slot, num_critic_ranks, num_engines, place
 from reasongym.planning.record import Plan
 from reasongym.planning.shapes import ModelShape
 
@@ -41,15 +41,24 @@ def plan(config: RunConfig, hardware: Hardware, shape: ModelShape | None) -> Pla
                         "its context and heads are not checked")
         return Plan(config=config, hardware=hardware, device=device, dtype=dtype, transport=transport,
                     placement=placement, warnings=tuple(warnings))
-    trainer = trainer_memory(config, shape, device, dtype)
-    device_bytes = int(min((gpu.memory_gib for gpu in hardware.gpus), default=0.0) * GIB)
-    engine = engine_memory(config, shape, device, dtype, device_bytes)
-    found = budgets(config, hardware, shape, device, transport, trainer, engine, placement)
+    needs = _needs(config, hardware, shape, device, dtype)
+    found = budgets(config, hardware, shape, device, transport, needs, placement)
     check_budgets(found)
-    check_cache(config, engine)
-    warnings += [*_cache_warnings(config, engine), *_tight_warnings(found)]
+    if needs.engine:
+        check_cache(config, needs.engine)
+        warnings += _cache_warnings(config, needs.engine)
+    warnings += _tight_warnings(found)
     return Plan(config=config, hardware=hardware, device=device, dtype=dtype, transport=transport, placement=placement,
-                shape=shape, trainer=trainer, engine=engine, budgets=found, warnings=tuple(warnings))
+                shape=shape, trainer=needs.trainer, critic=needs.critic, engine=needs.engine, budgets=found,
+                warnings=tuple(warnings))
+
+
+def _needs(config: RunConfig, hardware: Hardware, shape: ModelShape, device: Device, dtype: Dtype) -> Needs:
+    device_bytes = int(min((gpu.memory_gib for gpu in hardware.gpus), default=0.0) * GIB)
+    critics = num_critic_ranks(config)
+    return Needs(trainer=trainer_memory(config, shape, device, dtype),
+                 critic=critic_memory(config, shape, device, dtype, ranks=critics) if critics else None,
+                 engine=engine_memory(config, shape, device, dtype, device_bytes) if num_engines(config) else None)
 
 
 def _speed_warnings(config: RunConfig, hardware: Hardware, device: Device, dtype: Dtype) -> Iterator[str]:
@@ -57,27 +66,34 @@ def _speed_warnings(config: RunConfig, hardware: Hardware, device: Device, dtype
         yield "this CPU does not multiply bfloat16: about 20 times slower than model.dtype=float32"
     if device == "cpu" and hardware.gpus:
         yield f"{len(hardware.gpus)} GPUs are left unused by resources.device=cpu"
-    workers = config.trainer.ranks + config.rollout.engines * config.rollout.tensor_parallel
+    workers = (config.trainer.ranks + num_critic_ranks(config)
+               + num_engines(config) * config.rollout.tensor_parallel)
     if device == "cpu" and workers > 2 * hardware.cores * config.resources.nodes:
         yield f"{workers} ranks and engine workers take turns on {hardware.cores * config.resources.nodes} cores"
 
 
 def _placement_warnings(config: RunConfig, device: Device, placement: tuple[Slot, ...]) -> Iterator[str]:
-    rollout, trainer = config.rollout, config.trainer
-    if rollout.engines > rollout.prompts_per_step:
-        yield (f"{rollout.engines - rollout.prompts_per_step} of {rollout.engines} engines stay idle: a step has "
-               f"{rollout.prompts_per_step} prompts")
-    groups = rollout.prompts_per_step // trainer.mini_batches
-    prompts = groups if trainer.share_prompt else groups * rollout.group_size
-    tokens = groups * rollout.group_size * rollout.max_new_tokens + prompts * rollout.max_prompt_tokens
-    batches = -(-tokens // trainer.micro_batch_tokens)
-    if batches < trainer.ranks:
-        yield (f"a mini-batch makes at most {batches} micro-batches for {trainer.ranks} ranks, so some stay idle; "
-               "lower trainer.micro_batch_tokens or trainer.mini_batches")
+    rollout, most = config.rollout, max(config.trainer.ranks, num_critic_ranks(config))
+    if config.algorithm.samples:
+        if rollout.engines > rollout.prompts_per_step:
+            yield (f"{rollout.engines - rollout.prompts_per_step} of {rollout.engines} engines stay idle: a step has "
+                   f"{rollout.prompts_per_step} prompts")
+        batches = _most_micro_batches(config)
+        if batches < most:
+            yield (f"a mini-batch makes at most {batches} micro-batches for {most} ranks, so some stay idle; "
+                   "lower trainer.micro_batch_tokens or trainer.mini_batches")
     if device == "cuda":
         nodes = {slot.node for slot in placement}
         if len(nodes) < config.resources.nodes:
             yield f"{config.resources.nodes - len(nodes)} of {config.resources.nodes} nodes hold nothing"
+
+
+def _most_micro_batches(config: RunConfig) -> int:
+    rollout, trainer = config.rollout, config.trainer
+    groups = rollout.prompts_per_step // trainer.mini_batches
+    prompts = groups if trainer.share_prompt else groups * rollout.group_size
+    tokens = groups * rollout.group_size * rollout.max_new_tokens + prompts * rollout.max_prompt_tokens
+    return -(-tokens // trainer.micro_batch_tokens)
 
 
 def _cache_warnings(config: RunConfig, engine: EngineMemory) -> Iterator[str]:

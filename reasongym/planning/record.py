@@ -11,7 +11,7 @@ from reasongym.planning.budgets import Budget
 from reasongym.planning.checks import Transport
 from reasongym.planning.hardware import GIB, Hardware
 from reasongym.planning.memory import DTYPE_BYTES, Device, Dtype, EngineMemory, TrainerMemory
-from reasongym.planning.placement import Slot
+from reasongym.planning.placement import Slot, num_critic_ranks, num_engines
 from reasongym.planning.shapes import ModelShape
 
 __all__ = ["Plan"]
@@ -23,7 +23,8 @@ LABEL = 52
 class Plan:
     """What `auto` became, where everything lies, and what it needs.
 
-    shape, trainer, engine: None where the model is not known on this machine; budgets is then empty.
+    shape, trainer, critic, engine: None where the model is not known on this machine, when budgets is empty; critic and
+    engine also where the run has none.
     """
 
     config: RunConfig
@@ -34,6 +35,7 @@ class Plan:
     placement: tuple[Slot, ...]
     shape: ModelShape | None = None
     trainer: TrainerMemory | None = None
+    critic: TrainerMemory | None = None
     engine: EngineMemory | None = None
     budgets: tuple[Budget, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -41,7 +43,12 @@ class Plan:
     @property
     def shares_gpus(self) -> bool:
         """Engine and trainer take turns on the same GPUs: one sleeps while the other works."""
-        return self.device == "cuda" and self.config.resources.placement == "shared"
+        return self.device == "cuda" and self.config.resources.placement == "shared" and bool(num_engines(self.config))
+
+    @property
+    def critic_apart(self) -> bool:
+        """Critic and policy lie on different GPUs, so that they can work at the same time."""
+        return self.device == "cuda" and self.config.resources.placement == "separate"
 
     def describe(self) -> str:
         """Several lines of text for people, as `reasongym train --dry-run` prints it."""
@@ -50,7 +57,9 @@ class Plan:
 
 def _describe(plan: Plan) -> str:
     """Sections with one figure a line: model, machine, step, memory of a rank and of an engine, placement, totals."""
-    sections = [("Run", _run(plan)), ("A step, at most", _step(plan)), ("A trainer rank", _rank(plan)),
+    sections = [("Run", _run(plan)), ("A step, at most", _step(plan)),
+                ("A trainer rank", _rank(plan, plan.trainer, plan.config.trainer.ranks)),
+                ("A rank of the critic", _rank(plan, plan.critic, num_critic_ranks(plan.config))),
                 ("An engine worker", _engine(plan)), ("Placement", _placement(plan.placement)),
                 ("Memory and disk: needed of available", _budgets(plan))]
     blocks = [_block(title, list(lines)) for title, lines in sections]
@@ -82,6 +91,9 @@ def _machine(hardware: Hardware) -> str:
 
 
 def _step(plan: Plan) -> Iterator[tuple[str, str]]:
+    if not plan.config.algorithm.samples:
+        yield "optimizer steps", f"{plan.config.trainer.mini_batches * plan.config.trainer.epochs}"
+        return
     rollout = plan.config.rollout
     answers = rollout.prompts_per_step * rollout.group_size
     prompts = rollout.prompts_per_step if plan.config.trainer.share_prompt else answers
@@ -93,11 +105,11 @@ def _step(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "optimizer steps", f"{plan.config.trainer.mini_batches * passes}"
 
 
-def _rank(plan: Plan) -> Iterator[tuple[str, str]]:
-    need, trainer = plan.trainer, plan.config.trainer
+def _rank(plan: Plan, need: TrainerMemory | None, ranks: int) -> Iterator[tuple[str, str]]:
+    trainer = plan.config.trainer
     if need is None:
         return
-    yield "share", f"1 of {trainer.ranks}, ZeRO stage {trainer.zero_stage}"
+    yield "share", f"1 of {ranks}, ZeRO stage {trainer.zero_stage}"
     yield "parameters", _gib(need.parameters)
     where = " (host)" if need.offloaded else ""
     yield f"gradients{where}", _gib(need.gradients)
@@ -108,7 +120,8 @@ def _rank(plan: Plan) -> Iterator[tuple[str, str]]:
     if need.gathered:
         yield "parameters gathered for use", _gib(need.gathered)
     kind = "recomputed" if trainer.gradient_checkpointing else "kept"
-    yield f"activations, {kind}, and a chunk of logits", f"{_gib(need.activations)} + {_gib(need.logits)}"
+    output = "a chunk of logits" if need is plan.trainer else "its output"
+    yield f"activations, {kind}, and {output}", f"{_gib(need.activations)} + {_gib(need.logits)}"
     yield "process", _gib(need.overhead)
     yield "peak", _gib(need.peak)
 
@@ -127,12 +140,14 @@ def _engine(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _placement(slots: Iterable[Slot]) -> Iterator[tuple[str, str]]:
-    by_node = sorted(slots, key=lambda slot: (slot.node, slot.kind == "engine", slot.index))
+    order = ("rank", "critic", "engine")
+    by_node = sorted(slots, key=lambda slot: (slot.node, order.index(slot.kind), slot.index))
     for (node, kind), group in groupby(by_node, key=lambda slot: (slot.node, slot.kind)):
         held = list(group)
         gpus = [number for slot in held for number in slot.gpus]
         where = f"GPU{'s' if len(gpus) > 1 else ''} {_range(gpus)}" if gpus else "CPU"
-        yield f"node {node}, {where}", f"{kind}{'s' if len(held) > 1 else ''} {_range([slot.index for slot in held])}"
+        name = "critic rank" if kind == "critic" else kind
+        yield f"node {node}, {where}", f"{name}{'s' if len(held) > 1 else ''} {_range([slot.index for slot in held])}"
 
 
 def _range(numbers: list[int]) -> str:

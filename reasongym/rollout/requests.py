@@ -59,11 +59,11 @@ class Request:
 
 
 def requests_for(prompts: Sequence[Prompt], *, samples: int, max_new_tokens: int, temperature: float,
-                 seed: int, step: int) -> list[Request]:
+                 seed: int, step: int, first_row: int = 0) -> list[Request]:
     """`samples` requests a prompt. Each seed is a hash of (seed, step, prompt's place, sample): sums would collide."""
     return [
         Request(key=(row, sample), prompt=prompt, max_new_tokens=max_new_tokens, temperature=temperature,
-                seed=_seed(seed, step, row, sample))
+                seed=_seed(seed, step, first_row + row, sample))
         for row, prompt in enumerate(prompts)
         for sample in range(samples)
     ]

@@ -20,6 +20,11 @@ class MetricInfo(NamedTuple):
 
 
 METRICS: dict[str, MetricInfo] = {
+    "task/level": MetricInfo(
+        "Level of the task that the curriculum is at.",
+        "moves by one when the mean score over task.curriculum.window steps leaves lower_below .. raise_above",
+        "Going up and down in turn: the bounds are too close; standing still: the task is too hard as it begins.",
+    ),
     "reward/mean": MetricInfo(
         "Mean reward of the rollouts trained on.",
         "sum of weight x score over the parts, mean over valid rollouts",
@@ -54,6 +59,26 @@ METRICS: dict[str, MetricInfo] = {
         "Share of groups whose rewards are all equal; they give no gradient.",
         "groups with max == min reward / groups",
         "Near 1: the task is too hard or too easy for this policy; change the level or enlarge the group.",
+    ),
+    "rollout/rounds": MetricInfo(
+        "Times that dynamic sampling asked for prompts in the step.",
+        "number of rounds, at most algorithm.dynamic_sampling.max_rounds",
+        "At its limit: nearly all groups are flat; easier or harder prompts, or larger groups.",
+    ),
+    "rollout/chosen_groups": MetricInfo(
+        "Groups that dynamic sampling trains on.",
+        "groups with max > min raw reward, at most rollout.prompts_per_step",
+        "Below rollout.prompts_per_step: the rounds ran out, and the step's gradient is noisier.",
+    ),
+    "rollout/scored_early_share": MetricInfo(
+        "Share of answers whose verdict was there before the last answer was sampled.",
+        "verdicts finished when the last completion arrives / completions",
+        "Near 0 with rollout/scoring_wait_seconds high: the step waits for verification; raise scoring.workers.",
+    ),
+    "rollout/scoring_wait_seconds": MetricInfo(
+        "Time that the step waited for verdicts alone.",
+        "wall time from the last completion to the last verdict, in seconds",
+        "A large part of rollout/seconds: raise scoring.workers, or lower the limits of slow tests.",
     ),
     "rollout/seconds": MetricInfo(
         "Time to sample and score the step.",
@@ -98,8 +123,76 @@ METRICS: dict[str, MetricInfo] = {
         "the estimator of algorithm.kl.estimator, mean over the M tokens, in nats",
         "Growing fast: the policy leaves what it was; raise algorithm.kl.coefficient or lower the learning rate.",
     ),
+    "train/kl_coefficient": MetricInfo(
+        "Weight of the KL term in the reward.",
+        "algorithm.kl.coefficient, moved towards algorithm.kl.target after each step",
+        "Growing without end: the target is below what the learning rate makes of one step.",
+    ),
+    "train/pairs": MetricInfo(
+        "Pairs of a better and a worse answer that the step's rollouts made.",
+        "at most algorithm.max_pairs a prompt; none of answers with equal rewards",
+        "Near 0: answers to a prompt earn the same, and there is nothing to prefer.",
+    ),
+    "train/pair_accuracy": MetricInfo(
+        "Share of pairs whose chosen answer the policy has moved towards by more than the rejected one.",
+        "pairs with reward_chosen > reward_rejected / pairs; 0 at the first step, where both are 0",
+        "Near 0.5 for long: the preferences contradict one another, or the learning rate is too low.",
+    ),
+    "train/reward_chosen": MetricInfo(
+        "Implicit reward of the chosen answers.",
+        "algorithm.beta x (log pi - log pi_reference) of the whole answer, mean over pairs",
+        "Falling together with reward_rejected: the policy unlearns both; add algorithm.nll_coefficient.",
+    ),
+    "train/reward_rejected": MetricInfo(
+        "Implicit reward of the rejected answers.", "as train/reward_chosen",
+        "Rising with reward_chosen: the pairs differ by little, and both get likelier.",
+    ),
+    "train/reward_desirable": MetricInfo(
+        "Implicit reward of the wanted completions.",
+        "algorithm.beta x (log pi - log pi_reference) of the whole completion, mean over them",
+        "Not above reward_undesirable: the labels do not tell the completions apart.",
+    ),
+    "train/reward_undesirable": MetricInfo(
+        "Implicit reward of the unwanted completions.", "as train/reward_desirable",
+        "Far below 0 at once: the learning rate is too high.",
+    ),
+    "train/reference_point": MetricInfo(
+        "KTO's z: how far the policy has left the reference on completions of other prompts.",
+        "max(0, mean log pi - log pi_reference over mismatched completions of the step), in nats",
+        "Growing steadily: the policy drifts as a whole; raise algorithm.beta or lower the learning rate.",
+    ),
     "train/seconds": MetricInfo(
         "Time of the optimizer steps.", "wall time, in seconds", "Growing: longer completions."
+    ),
+    "critic/loss": MetricInfo(
+        "Loss of PPO's critic: how far the value V of a token is from its return R.",
+        "1/M x sum of 1/2 max((V - R)^2, (V clipped to V_old +- algorithm.value_clip - R)^2), mean over updates",
+        "Not falling below half the variance of the returns: the critic learns nothing; raise its learning rate.",
+    ),
+    "critic/grad_norm": MetricInfo(
+        "Norm of the critic's gradient before clipping.",
+        "L2 norm over all its parameters",
+        "Always far above algorithm.critic.max_grad_norm: returns of a large scale; scale the reward parts' weights.",
+    ),
+    "critic/clip_share": MetricInfo(
+        "Share of trainable tokens at which the clip stops the critic's gradient.",
+        "clipped tokens / M; 0 in the first update on a batch",
+        "Above about 0.2: the critic wants to move faster than algorithm.value_clip lets it.",
+    ),
+    "critic/explained_variance": MetricInfo(
+        "How much of the returns' variance the critic foretold, before it learnt from the step.",
+        "1 - Var(R - V_old) / Var(R) over the M tokens, V_old from before the step; null where all R are equal",
+        "0: no better than a constant, as at the start; below 0: worse than none: raise algorithm.critic.warmup_steps.",
+    ),
+    "critic/value_mean": MetricInfo(
+        "Mean value that the critic gave the step's tokens before it learnt from them.",
+        "1/M x sum of V_old",
+        "Far from reward/mean at algorithm.gamma 1: the critic lags behind the policy.",
+    ),
+    "critic/seconds": MetricInfo(
+        "Time of the critic's optimizer steps.",
+        "wall time, in seconds; on GPUs of its own beside train/seconds, else on top of it",
+        "Well above train/seconds on GPUs of its own: raise algorithm.critic.ranks.",
     ),
     "mismatch/kl": MetricInfo(
         "Distance between the distributions of engine and trainer for the same weights. As all of mismatch/, over the "

@@ -2,6 +2,7 @@
 
     checkpoints/step-000010/
         state/        what the ranks wrote: parameters, master weights, optimizer
+        critic/       the same of PPO's critic
         loop.json     where the loop stood (`LoopState`) and what the checkpoint fits
         seal.json     size and digest of every file above
 """
@@ -32,7 +33,9 @@ class LoopState:
 
     step: optimizer batches done. position: prompts taken from the source. updates: optimizer steps (mini-batches and
     epochs counted). version: policy version the engines held. best_reward, best_step: of the best held-out evaluation.
-    evaluated_step: that of the newest evaluation.
+    evaluated_step: that of the newest evaluation. kl_coefficient: of an adaptive KL penalty, None at its start.
+    level, level_steps, level_score: of a curriculum: the present level (0: its first), the steps since the last
+    decision and the sum of their scores.
     Random state: none. Prompt order, seeds of completions and learning rate are functions of (seed, step, position).
     """
 
@@ -43,6 +46,10 @@ class LoopState:
     best_reward: float | None = None
     best_step: int | None = None
     evaluated_step: int | None = None
+    kl_coefficient: float | None = None
+    level: int = 0
+    level_steps: int = 0
+    level_score: float = 0.0
 
 
 class Checkpoints:

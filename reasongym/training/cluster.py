@@ -21,10 +21,12 @@ OBJECT_STORE_BYTES = 512 * 2**20  # rollouts of a step; weights never pass throu
 
 
 class Cluster(NamedTuple):
-    """Where each engine's and each rank's actor goes, in order: Ray options, and environment variables."""
+    """Where each actor of an engine, of the policy and of the critic goes, in order: Ray options, and environment
+    variables."""
 
     engines: list[tuple[dict[str, Any], dict[str, str]]]
     ranks: list[tuple[dict[str, Any], dict[str, str]]]
+    critic: list[tuple[dict[str, Any], dict[str, str]]]
 
 
 @contextlib.contextmanager
@@ -38,8 +40,8 @@ def ray_cluster(config: RunConfig, plan: Plan, *, wait_s: float = 120.0) -> Iter
     try:
         group = _reserve(config, plan, wait_s) if plan.device == "cuda" else None
         options = {kind: [_options(slot, group) for slot in plan.placement if slot.kind == kind]
-                   for kind in ("engine", "rank")}
-        yield Cluster(options["engine"], options["rank"])
+                   for kind in ("engine", "rank", "critic")}
+        yield Cluster(options["engine"], options["rank"], options["critic"])
     finally:
         ray.shutdown()
 

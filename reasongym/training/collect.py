@@ -15,8 +15,7 @@ from reasongym.scoring import ScoringPool, reward
 from reasongym.tasks import RewardPart
 from reasongym.verifiers import Status
 
-__all__ = ["Sampling", "collect", "group_metrics"]
-
+__all__ = ["Collected", "Sampling", "check_errors", "collect", "group_metrics"]
 
 
 class Sampling(NamedTuple):
@@ -28,21 +27,34 @@ class Sampling(NamedTuple):
     seed: int
 
 
+class Collected(NamedTuple):
+    """num_scored_early: answers whose verdict was there before the last answer was sampled. wait_seconds: from the last
+    answer to the last verdict."""
+
+    groups: list[Group]
+    num_scored_early: int
+    wait_seconds: float
+
+
 def collect(pool: EnginePool, scoring: ScoringPool, parts: Sequence[RewardPart], prompts: Sequence[Prompt],
-            sampling: Sampling, *, step: int, watch: Callable[[int, int], None], score_timeout_s: float) -> list[Group]:
+            sampling: Sampling, *, step: int, watch: Callable[[int, int], None], score_timeout_s: float,
+            first_row: int = 0) -> Collected:
     """Groups in the order of the prompts, rollouts in the order of their samples, however they ended.
 
-    watch(sampled, total) is called as each completion ends and may raise to break off.
+    watch(sampled, total) is called as each completion ends and may raise to break off. first_row: the first prompt's
+    place in the step, of which its seeds are made.
     """
     requests = requests_for(prompts, samples=sampling.samples, max_new_tokens=sampling.max_new_tokens,
-                            temperature=sampling.temperature, seed=sampling.seed, step=step)
+                            temperature=sampling.temperature, seed=sampling.seed, step=step, first_row=first_row)
     completions: dict[tuple[int, int], Completion] = {}
     verdicts = {}
     for request, completion in pool.stream(requests):
         completions[request.key] = completion
         verdicts[request.key] = scoring.submit(completion.text, request.prompt.example)
         watch(len(completions), len(requests))
-    deadline = time.monotonic() + score_timeout_s * (2 + len(requests))
+    sampled = time.monotonic()
+    early = sum(found.done() for found in verdicts.values())
+    deadline = sampled + score_timeout_s * (2 + len(requests))
     rollouts = {}
     for key, completion in completions.items():
         try:
@@ -53,8 +65,9 @@ def collect(pool: EnginePool, scoring: ScoringPool, parts: Sequence[RewardPart],
                                        remedy="raise scoring.workers")) from error
         rollouts[key] = Rollout(prompt=prompts[key[0]], completion=completion, verdicts=found,
                                 reward=reward(found, parts))
-    return [Group(prompt=prompt, rollouts=tuple(rollouts[row, sample] for sample in range(sampling.samples)))
-            for row, prompt in enumerate(prompts)]
+    groups = [Group(prompt=prompt, rollouts=tuple(rollouts[row, sample] for sample in range(sampling.samples)))
+              for row, prompt in enumerate(prompts)]
+    return Collected(groups, early, time.monotonic() - sampled)
 
 
 def group_metrics(groups: Sequence[Group], seconds: float, *, prefix: str = "") -> dict[str, float]:

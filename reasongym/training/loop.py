@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from reasongym.config import RunConfig
 from reasongym.errors import EngineError, ScoringError
-from reasongym.records import Group, Prompt
+from reasongym.records import Group
 from reasongym.tracking import write_rollouts
 from reasongym.training.checkpoints import LoopState
 from reasongym.training.collect import Sampling, check_errors, collect, group_metrics
-from reasongym.training.optimize import optimize
+from reasongym.training.curriculum import level_of, moved
+from reasongym.training.learn import learn_from_file, learn_from_groups
+from reasongym.training.optimize import update_count
+from reasongym.training.sampling import sample, watching
 from reasongym.training.session import Interrupted, Session
 
 __all__ = ["train"]
@@ -37,42 +40,34 @@ def train(session: Session, state: LoopState) -> LoopState:
 
 
 def train_step(session: Session, state: LoopState) -> LoopState:
-    """One batch of prompts, from sampling to the engines' new weights."""
+    """One step: a batch of prompts from sampling to the engines' new weights, or a batch of a file."""
     config, started, step = session.config, time.monotonic(), state.step + 1
-    with saved_on_failure(session, state):
-        groups, values = sample(session, take_prompts(session, state), step)
-        write(session, step, groups)
-        check_errors(groups, config.scoring.max_error_share)
-    session.release_engines()
-    session.progress.phase(step, "updating", 0, 1)
-    values |= optimize(session.ranks, config, groups, updates=state.updates)
-    session.progress.phase(step, "sending weights", 0, 1)
-    values |= session.push_weights(state.version + 1)
-    state = replace(state, step=step, position=session.prompts.position, version=state.version + 1,
-                    updates=state.updates + config.trainer.mini_batches * config.trainer.epochs)
+    groups: list[Group] = []
+    values: dict[str, float] = {}
+    if config.algorithm.samples:
+        with saved_on_failure(session, state):
+            session.start_at(state)
+            batch = sample(session, step)
+            groups, values = batch.groups, batch.metrics
+            write(session, step, groups)
+            check_errors(groups, config.scoring.max_error_share)
+        session.release_engines()
+        session.progress.phase(step, "updating", 0, 1)
+        learnt = learn_from_groups(session, state, batch.chosen)
+    else:
+        session.progress.phase(step, "updating", 0, 1)
+        learnt = learn_from_file(session, state)
+    values |= learnt.metrics
+    state = replace(state, step=step, position=session.source.position, version=state.version + 1,
+                    updates=state.updates + update_count(config), kl_coefficient=learnt.kl_coefficient)
+    if config.task.curriculum.last:
+        values["task/level"] = float(level_of(config, state))
+        state = moved(config, state, groups)
+    if config.algorithm.samples or evaluation_due(config, state):
+        session.progress.phase(step, "sending weights", 0, 1)
+        values |= session.push_weights(state.version)
     record(session, step, values | {"step/seconds": time.monotonic() - started}, groups)
     return state
-
-
-def take_prompts(session: Session, state: LoopState) -> list[Prompt]:
-    """The step's prompts, in the order that the seed gives."""
-    rollout, source = session.config.rollout, session.prompts
-    source.position = state.position
-    passed_over = source.too_long
-    prompts = source.take(rollout.prompts_per_step)
-    if source.too_long > passed_over:
-        session.progress.note(f"{source.too_long - passed_over} prompts of more than {rollout.max_prompt_tokens} "
-                              f"tokens were passed over (rollout.max_prompt_tokens)")
-    return prompts
-
-
-def sample(session: Session, prompts: Sequence[Prompt], step: int) -> tuple[list[Group], dict[str, float]]:
-    """The step's groups and what they say."""
-    rollout, started = session.config.rollout, time.monotonic()
-    sampling = Sampling(rollout.group_size, rollout.max_new_tokens, rollout.temperature, session.config.seed)
-    groups = collect(session.engines, session.scoring, session.parts, prompts, sampling, step=step,
-                     watch=_watch(session, step, "sampling"), score_timeout_s=session.config.scoring.timeout_s)
-    return groups, group_metrics(groups, time.monotonic() - started)
 
 
 def evaluate(session: Session, state: LoopState) -> LoopState:
@@ -82,7 +77,8 @@ def evaluate(session: Session, state: LoopState) -> LoopState:
                         session.config.seed)
     started = time.monotonic()
     groups = collect(session.engines, session.scoring, session.parts, session.held_out, sampling, step=0,
-                     watch=_watch(session, state.step, "evaluating"), score_timeout_s=session.config.scoring.timeout_s)
+                     watch=watching(session, state.step, "evaluating"),
+                     score_timeout_s=session.config.scoring.timeout_s).groups
     check_errors(groups, session.config.scoring.max_error_share)
     values = group_metrics(groups, time.monotonic() - started, prefix="eval/")
     session.metrics.write(state.step, values)
@@ -97,7 +93,7 @@ def record(session: Session, step: int, values: dict[str, float], groups: list[G
     """Numbers to disk and to the screen; a diagnosis when learning cannot happen."""
     session.metrics.write(step, values)
     session.progress.step(step, values)
-    trouble = session.diagnosis.observe(step, groups)
+    trouble = session.diagnosis.observe(step, groups) if groups else None
     if trouble:
         session.progress.banner(trouble)
 
@@ -113,7 +109,7 @@ def save(session: Session, state: LoopState) -> None:
     if state.step in session.checkpoints.steps():
         return
     session.progress.phase(state.step, "saving", 0, 1)
-    session.checkpoints.save(state, lambda folder: list(session.ranks.call("save", folder)))
+    session.checkpoints.save(state, session.save_weights)
 
 
 @contextlib.contextmanager
@@ -136,11 +132,3 @@ def evaluation_due(config: RunConfig, state: LoopState) -> bool:
 def due(every: int, step: int, last: int) -> bool:
     """Every so many steps, and after the last one; 0 is never."""
     return every > 0 and (step % every == 0 or step == last)
-
-
-def _watch(session: Session, step: int, what: str) -> Callable[[int, int], None]:
-    def watch(done: int, total: int) -> None:
-        session.stop.check()
-        session.progress.phase(step, what, done, total)
-
-    return watch

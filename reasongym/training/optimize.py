@@ -1,118 +1,169 @@
-"""From scored groups to optimizer steps on the ranks."""
+"""From samples to optimizer steps on the ranks: mini-batches, denominators, epochs, what is reported."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from reasongym.algorithms import grpo
+from reasongym.algorithms import ALGORITHMS
 from reasongym.algorithms.aggregation import denominator
 from reasongym.algorithms.correction import combine
 from reasongym.config import RunConfig
+from reasongym.config.policy_gradient import PolicyGradientConfig
 from reasongym.errors import TrainerError, message
-from reasongym.records import Group
+from reasongym.training.advantages import Groups, knobs
+from reasongym.training.experience import measured
 from reasongym.training.group import RankGroup
-from reasongym.training.rank import StepTotals
 from reasongym.training.rows import MicroBatch, Sample, micro_batches, pack_rows, split_over_ranks
 from reasongym.training.schedule import learning_rate
 from reasongym.training.update import LossSettings
+from reasongym.training.zero_rank import StepTotals
 
-__all__ = ["optimize", "samples_of"]
+__all__ = ["MiniBatch", "check_finite", "deal", "optimize", "scheduled_rate", "split_groups", "update_count"]
 
 
-class _MiniBatch(NamedTuple):
+class MiniBatch(NamedTuple):
     """An optimizer step: each rank's micro-batches, and the counts that its loss divides by."""
 
     ranks: list[list[MicroBatch]]
-    num_tokens: int
-    num_sequences: int
+    samples: list[Sample]
     row_tokens: int
 
 
-def samples_of(group: Group, *, std: Any) -> list[Sample]:
-    """The group's rollouts with their advantages. A failed verifier's rollout, and one without a trainable token, is
-    left out of the group and of its statistics."""
-    rollouts = [r for r in group.valid if r.completion.num_trainable]
-    advantages = grpo.advantages([r.reward for r in rollouts if r.reward is not None], std=std)
-    return [Sample(prompt_ids=group.prompt.token_ids, token_ids=r.completion.token_ids, mask=r.completion.mask,
-                   engine_logprobs=r.completion.logprobs, advantage=advantage)
-            for r, advantage in zip(rollouts, advantages, strict=True)]
+def optimize(ranks: RankGroup, config: RunConfig, groups: Groups, *, updates: int,
+             reference_point: Callable[[Sequence[Sample]], float] | None = None) -> dict[str, float]:
+    """All optimizer steps of one batch of samples, grouped by prompt; `updates` were made before it.
 
-
-def optimize(ranks: RankGroup, config: RunConfig, groups: Sequence[Group], *, updates: int) -> dict[str, float]:
-    """All optimizer steps of one batch of groups; `updates` were made before it. Returns the step's metrics."""
-    size = len(groups) // config.trainer.mini_batches
-    minis = [_mini_batch(config, groups[i * size:(i + 1) * size]) for i in range(config.trainer.mini_batches)]
-    on_policy = len(minis) * config.trainer.epochs == 1
-    old = [None if on_policy else ranks.scatter("logprobs", [(m,) for m in mini.ranks]) for mini in minis]
-    totals, rate = [], 0.0
+    reference_point: for KTO, of the samples of a mini-batch under the present policy. Returns the step's metrics.
+    """
+    parts = split_groups(groups, config.trainer.mini_batches)
+    if isinstance(config.algorithm, PolicyGradientConfig):
+        parts = [_ready(ranks, config, part) for part in parts]
+    minis = [deal(config, [s for group in part for s in group if _moves(config, s)], ranks.settings.world)
+             for part in parts]
+    totals, rate, point = [], 0.0, 0.0
     for _ in range(config.trainer.epochs):
-        for mini, old_logprobs in zip(minis, old, strict=True):
+        for mini, part in zip(minis, parts, strict=True):
             updates += 1
-            rate = _rate(config, updates)
-            totals.append(ranks.scatter("train", [
-                (micros, _loss_settings(config, mini), rate, None if old_logprobs is None else old_logprobs[index])
-                for index, micros in enumerate(mini.ranks)]))
+            rate = scheduled_rate(config, updates, peak=config.trainer.learning_rate)
+            point = reference_point(mini.samples) if reference_point else 0.0
+            loss = _loss_settings(config, [s for group in part for s in group], point)
+            totals.append(ranks.scatter("train", [(micros, loss, rate) for micros in mini.ranks]))
     metrics = _metrics(totals, minis, config.trainer.epochs) | {"train/learning_rate": rate}
-    _check_finite(metrics)
+    if reference_point:
+        metrics["train/reference_point"] = point
+    check_finite(metrics)
     return metrics
 
 
-def _check_finite(metrics: dict[str, float]) -> None:
+def update_count(config: RunConfig) -> int:
+    """Optimizer steps that one batch makes."""
+    return config.trainer.mini_batches * config.trainer.epochs
+
+
+def deal(config: RunConfig, samples: list[Sample], world: int) -> MiniBatch:
+    """The micro-batches of a mini-batch, dealt to `world` ranks."""
+    trainer = config.trainer
+    together = 2 if ALGORITHMS[config.algorithm.name].ABOUT.kind == "pairs" else 1
+    rows = pack_rows(samples, share_prompt=trainer.share_prompt, budget=trainer.micro_batch_tokens, together=together)
+    batches = micro_batches(rows, budget=trainer.micro_batch_tokens)
+    return MiniBatch(split_over_ranks(batches, world), samples, sum(row.length for row in rows))
+
+
+def check_finite(metrics: dict[str, float], prefix: str = "train/", *,
+                 rate_key: str = "trainer.learning_rate") -> None:
     """Stop before weights that are not numbers reach the engines or a checkpoint."""
-    wrong = {name: metrics[name] for name in ("train/loss", "train/grad_norm") if not math.isfinite(metrics[name])}
+    names = (f"{prefix}loss", f"{prefix}grad_norm")
+    wrong = {name: metrics[name] for name in names if not math.isfinite(metrics[name])}
     if wrong:
         raise TrainerError(message("the update is not finite", expected="finite numbers",
                                    got=", ".join(f"{name} {value}" for name, value in wrong.items()),
-                                   remedy="lower trainer.learning_rate and --resume: the last checkpoint is from "
-                                   "before it"))
+                                   remedy=f"lower {rate_key} and --resume: the last checkpoint is from before it"))
 
 
-def _mini_batch(config: RunConfig, groups: Sequence[Group]) -> _MiniBatch:
-    trainer = config.trainer
-    samples = [s for group in groups for s in samples_of(group, std=config.algorithm.std)]
-    # An advantage of exactly 0 has exactly no gradient, so such samples need no forward pass unless a KL term moves
-    # them too; they stay in the denominator.
-    moving = [s for s in samples if s.advantage != 0.0 or config.algorithm.kl.coefficient > 0]
-    rows = pack_rows(moving, share_prompt=trainer.share_prompt, budget=trainer.micro_batch_tokens)
-    batches = micro_batches(rows, budget=trainer.micro_batch_tokens)
-    return _MiniBatch(split_over_ranks(batches, trainer.ranks), sum(sum(s.mask) for s in samples), len(samples),
-                      sum(row.length for row in rows))
+def split_groups(groups: Groups, count: int) -> list[Groups]:
+    """Whole groups, in order, as evenly as their number allows."""
+    bounds = [len(groups) * i // count for i in range(count + 1)]
+    return [groups[a:b] for a, b in itertools.pairwise(bounds)]
 
 
-def _loss_settings(config: RunConfig, mini: _MiniBatch) -> LossSettings:
-    a = config.algorithm
-    constant = a.aggregation_constant or config.rollout.max_new_tokens
-    return LossSettings(
-        clip_low=a.clip_low, clip_high=a.clip_high, aggregation=a.aggregation,
-        denominator=denominator(num_tokens=mini.num_tokens, num_sequences=mini.num_sequences, kind=a.aggregation,
-                                constant=constant),
-        kl_coefficient=a.kl.coefficient, kl_estimator=a.kl.estimator, correction=a.correction.kind,
-        correction_cap=a.correction.cap, correction_floor=a.correction.floor)
+def _ready(ranks: RankGroup, config: RunConfig, groups: Groups) -> Groups:
+    """Samples that move the policy get the columns that the loss reads; the others stay, for the denominator."""
+    algorithm = config.algorithm
+    assert isinstance(algorithm, PolicyGradientConfig)
+    moving = [[s for s in group if _moves(config, s)] for group in groups]
+    still = [[s for s in group if not _moves(config, s)] for group in groups]
+    first = next((s for group in moving for s in group), None)
+    if first is not None and update_count(config) > 1 and "old_logprobs" not in first.columns:
+        moving = measured(moving, "old_logprobs", ranks, "logprobs", config)
+    if first is not None and algorithm.needs_reference and "reference_logprobs" not in first.columns:
+        moving = measured(moving, "reference_logprobs", ranks, "reference_logprobs", config)
+    return [a + b for a, b in zip(moving, still, strict=True)]
 
 
-def _rate(config: RunConfig, update: int) -> float:
+def _moves(config: RunConfig, sample: Sample) -> bool:
+    """An advantage of exactly 0 has exactly no gradient, so such samples need no forward pass unless a KL or entropy
+    term moves them too."""
+    algorithm = config.algorithm
+    if not isinstance(algorithm, PolicyGradientConfig):
+        return True
+    in_loss = algorithm.kl.coefficient > 0 and algorithm.kl.place == "loss"
+    return in_loss or algorithm.entropy_coefficient > 0 or any(sample.columns["advantages"])
+
+
+def _loss_settings(config: RunConfig, samples: Sequence[Sample], reference_point: float) -> LossSettings:
+    a, module = config.algorithm, ALGORITHMS[config.algorithm.name]
+    kind = module.ABOUT.kind
+    common: dict[str, Any] = {"algorithm": a.name, "knobs": knobs(module.loss, a), "reference_point": reference_point}
+    if kind in {"pairs", "labels"}:
+        return LossSettings(denominator=max(1.0, len(samples) / (2 if kind == "pairs" else 1)), **common)
+    aggregation: Any = getattr(a, "aggregation", "token")
+    constant = getattr(a, "aggregation_constant", None) or config.rollout.max_new_tokens
+    common |= {"aggregation": aggregation, "denominator": denominator(
+        num_tokens=sum(s.num_trainable for s in samples), num_sequences=len(samples), kind=aggregation,
+        constant=constant)}
+    if not isinstance(a, PolicyGradientConfig):
+        return LossSettings(**common)
+    return LossSettings(kl_coefficient=a.kl.coefficient if a.kl.place == "loss" else 0.0,
+                        kl_estimator=a.kl.estimator, entropy_coefficient=a.entropy_coefficient,
+                        correction=a.correction.kind, correction_cap=a.correction.cap,
+                        correction_floor=a.correction.floor, **common)
+
+
+def scheduled_rate(config: RunConfig, update: int, *, peak: float) -> float:
+    """The learning rate of optimizer step `update` (1-based) of the run, on the schedule that all models share."""
     t = config.trainer
-    return learning_rate(update, peak=t.learning_rate, steps=config.steps * t.mini_batches * t.epochs,
+    return learning_rate(update, peak=peak, steps=config.steps * update_count(config),
                          warmup_steps=t.warmup_steps, schedule=t.schedule, floor_ratio=t.min_learning_rate_ratio)
 
 
-def _metrics(totals: Sequence[Sequence[StepTotals]], minis: Sequence[_MiniBatch], epochs: int) -> dict[str, float]:
+def _metrics(totals: Sequence[Sequence[StepTotals]], minis: Sequence[MiniBatch], epochs: int) -> dict[str, float]:
     flat = [rank for step in totals for rank in step]
-    mismatch = flat[0].mismatch
+    mismatch, sums = flat[0].mismatch, dict[str, float]()
     for rank in flat[1:]:
         mismatch = combine(mismatch, rank.mismatch)
+    for rank in flat:
+        for name, value in rank.sums.items():
+            sums[name] = sums.get(name, 0.0) + value
     seconds = sum(max(rank.seconds for rank in step) for step in totals)
-    tokens = max(mismatch.num_tokens, 1.0)
     values = {
         "train/loss": sum(rank.loss for rank in flat) / len(totals),
         "train/grad_norm": sum(step[0].grad_norm for step in totals) / len(totals),
-        "train/clip_share": sum(rank.num_clipped for rank in flat) / tokens,
-        "train/entropy": sum(rank.sum_entropy for rank in flat) / tokens,
         "train/seconds": seconds,
         "train/tokens_per_second": epochs * sum(mini.row_tokens for mini in minis) / max(seconds, 1e-9),
     }
-    if any(rank.sum_kl for rank in flat):
-        values["train/kl"] = sum(rank.sum_kl for rank in flat) / tokens
-    return values | mismatch.metrics()
+    return values | _means(sums) | mismatch.metrics()
+
+
+def _means(sums: dict[str, float]) -> dict[str, float]:
+    """What the ranks counted, a token, a pair or a completion; nothing where nothing was counted."""
+    of_what = {"train/clip_share": ("clipped", "tokens"), "train/entropy": ("entropy", "tokens"),
+               "train/kl": ("kl", "tokens"), "train/reward_chosen": ("chosen_reward", "pairs"),
+               "train/reward_rejected": ("rejected_reward", "pairs"), "train/pair_accuracy": ("right_pairs", "pairs"),
+               "train/reward_desirable": ("desirable_reward", "desirable"),
+               "train/reward_undesirable": ("undesirable_reward", "undesirable")}
+    found = {metric: sums[part] / sums[whole] for metric, (part, whole) in of_what.items()
+             if part in sums and sums.get(whole)}
+    return {"train/entropy": 0.0} | ({"train/clip_share": 0.0} if "clipped" in sums or not sums else {}) | found

@@ -19,7 +19,7 @@ __all__ = ["Policy", "PolicyOutput", "load_policy"]
 
 
 class PolicyOutput(NamedTuple):
-    """logprobs_BT: with gradient, 0 where not trainable. entropy_BT: detached, likewise."""
+    """logprobs_BT: with gradient, 0 where not trainable. entropy_BT: likewise, detached unless the loss has it."""
 
     logprobs_BT: Tensor
     entropy_BT: Tensor
@@ -31,9 +31,10 @@ class Policy(nn.Module):
     Only trainable positions go through the vocabulary, in chunks, so that the logits of all tokens never exist.
     """
 
-    def __init__(self, model: nn.Module, *, temperature: float, chunk_tokens: int) -> None:
+    def __init__(self, model: nn.Module, *, temperature: float, chunk_tokens: int,
+                 entropy_gradient: bool = False) -> None:
         super().__init__()
-        self.model = model
+        self.model, self.entropy_gradient = model, entropy_gradient
         self.temperature, self.chunk_tokens = temperature, chunk_tokens
 
     def forward(self, batch: Batch) -> PolicyOutput:
@@ -44,7 +45,8 @@ class Policy(nn.Module):
         idle = torch.zeros(self._num_idle(len(targets_N), targets_N.device), dtype=torch.long, device=targets_N.device)
         hidden_ND = hidden_RLD.flatten(0, 1)[torch.cat([source_N, idle])]
         found = token_logprobs(hidden_ND, torch.cat([targets_N, idle]), head=head,  # type: ignore[arg-type]
-                               temperature=self.temperature, chunk_tokens=self.chunk_tokens)
+                               temperature=self.temperature, chunk_tokens=self.chunk_tokens,
+                               entropy_gradient=self.entropy_gradient)
         return PolicyOutput(*(_scatter(values_N, batch.trainable_BT) for values_N in found))
 
     def _num_idle(self, num_tokens: int, device: torch.device) -> int:

@@ -1,99 +1,59 @@
-"""One ZeRO-3 rank as a Ray actor. All ranks are called together: most methods are collectives."""
+"""One rank of the policy, and of the reference policy beside it where the algorithm compares with one. Under LoRA the
+reference is the policy without its adapters, and what is sent and exported is merged."""
 
 from __future__ import annotations
 
-import socket
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import torch
 
-from reasongym.algorithms.correction import MismatchSums, combine
 from reasongym.sync.layout import bucketize
+from reasongym.training.lora import Adapters
 from reasongym.training.policy import Policy, load_policy
 from reasongym.training.rows import MicroBatch
-from reasongym.training.tensors import Batch, collate
-from reasongym.training.update import LossSettings, MicroLoss, micro_loss
-from reasongym.training.zero import (
-    ZeroSettings,
-    build_engine,
-    build_reference,
-    full_shape,
-    gathered,
-    init_distributed,
-    partitioned_loading,
-)
+from reasongym.training.update import LossSettings, micro_loss
+from reasongym.training.zero import build_reference, full_shape, gathered, partitioned_loading
+from reasongym.training.zero_rank import RankSettings, StepTotals, ZeroRank
 
-__all__ = ["Rank", "RankSettings", "StepTotals"]
+__all__ = ["Rank"]
+
+Gather = Callable[[Sequence[str]], contextlib.AbstractContextManager[dict[str, torch.Tensor]]]
+
+REFERENCE_FILE = "reference.safetensors"  # whole, so that it does not depend on the number of ranks
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankSettings:
-    """How a rank is built; plain values, so that they travel to the actor's process as they are."""
-
-    model: str
-    zero: ZeroSettings
-    world: int
-    temperature: float
-    chunk_tokens: int
-    gradient_checkpointing: bool
-    trust_remote_code: bool
-    reference: bool
-    bucket_bytes: int
-    threads: int
-    timeout_s: float
-    seed: int
-
-
-class StepTotals(NamedTuple):
-    """A rank's sums over its micro-batches of one optimizer step."""
-
-    loss: float
-    grad_norm: float
-    mismatch: MismatchSums
-    num_clipped: float
-    sum_entropy: float
-    sum_kl: float
-    seconds: float
-
-
-class Rank:
-    """Holds a partition of the policy, its optimizer and, when a KL term asks for it, of the reference policy."""
+class Rank(ZeroRank):
+    """Holds a partition of the policy, its optimizer and, when asked for, of the reference policy."""
 
     def __init__(self, settings: RankSettings, rank: int) -> None:
-        self.settings, self.rank = settings, rank
-        if settings.zero.device == "cpu":
-            torch.set_num_threads(settings.threads)
-        torch.manual_seed(settings.seed)
+        super().__init__(settings, rank)
         self.sender: Any = None
-
-    def address(self) -> tuple[str, int]:
-        """This host and a free port on it, for the ranks to meet."""
-        import ray
-
-        with socket.socket() as probe:
-            probe.bind(("", 0))
-            return ray.util.get_node_ip_address(), probe.getsockname()[1]
+        self.renewed = False
 
     def build(self, address: str, port: int) -> dict[str, int]:
-        """Join the group and load the policy. Returns the counts of parameters, buckets and bytes."""
+        """Join the group and load. Returns the counts of parameters, buckets and bytes."""
+        super().build(address, port)
         s = self.settings
-        # Ray shows each actor its own GPU only, so every rank's device is local device 0.
-        init_distributed(rank=self.rank, world=s.world, local_rank=0, address=address, port=port,
-                         device=s.zero.device, timeout_s=s.timeout_s)
-        self.device = torch.device(s.zero.device)
-        model = self._load(train=True)
-        self.model = model
-        shapes = [(n, str(p.dtype).removeprefix("torch."), full_shape(p), p.element_size())
-                  for n, p in model.named_parameters()]
-        self.buckets = bucketize(shapes, s.bucket_bytes)
-        self.parameters = dict(model.named_parameters())
-        self.engine = build_engine(self._policy(model), s.zero)
-        self.reference = build_reference(self._policy(self._load(train=False)), s.zero) if s.reference else None
-        return {"parameters": sum(_count(shape) for _, _, shape, _ in shapes), "buckets": len(self.buckets),
-                "bytes": sum(bucket.nbytes for bucket in self.buckets)}
+        own = s.reference and self.adapters is None
+        self.reference = build_reference(self._policy(self._load(train=False)), s.zero) if own else None
+        trained = [full_shape(p) for p in self.model.parameters() if p.requires_grad]
+        return {"parameters": sum(int(torch.Size(shape).numel()) for _, _, shape, _ in self.shapes),
+                "trained": sum(int(torch.Size(shape).numel()) for shape in trained),
+                "buckets": len(self.buckets), "bytes": sum(bucket.nbytes for bucket in self.buckets)}
+
+    def load_module(self) -> Policy:
+        """The policy, and how its weights are laid out for the engines."""
+        s = self.settings
+        self.model = self._load(train=True)
+        self.adapters = Adapters(self.model, s.lora, stage=s.zero.stage, seed=s.seed) if s.lora.rank else None
+        self.parameters = self.adapters.base if self.adapters else dict(self.model.named_parameters())
+        self.shapes = [(n, str(p.dtype).removeprefix("torch."), full_shape(p), p.element_size())
+                       for n, p in self.parameters.items()]
+        self.buckets = bucketize(self.shapes, s.bucket_bytes)
+        return self._policy(self.model)
 
     def _load(self, *, train: bool) -> Any:
         s = self.settings
@@ -102,55 +62,51 @@ class Rank:
                                gradient_checkpointing=s.gradient_checkpointing and train)
 
     def _policy(self, model: Any) -> Policy:
-        return Policy(model, temperature=self.settings.temperature, chunk_tokens=self.settings.chunk_tokens)
+        s = self.settings
+        return Policy(model, temperature=s.temperature, chunk_tokens=s.chunk_tokens,
+                      entropy_gradient=s.entropy_gradient)
 
-    def logprobs(self, micros: Sequence[MicroBatch]) -> list[torch.Tensor]:
-        """logprobs_BT of each micro-batch under the present policy, without gradient."""
-        return self._logprobs(self.engine, micros)
+    def logprobs(self, micros: Sequence[MicroBatch]) -> list[list[list[float]]]:
+        """Of each completion's tokens under the present policy, without gradient, by micro-batch."""
+        return self.measure(self.engine, micros, "logprobs_BT")
 
-    def _logprobs(self, engine: Any, micros: Sequence[MicroBatch]) -> list[torch.Tensor]:
-        with torch.no_grad():
-            return [engine(collate(micro, device=self.device)).logprobs_BT.cpu() for micro in micros]
-
-    def reference_logprobs(self, micros: Sequence[MicroBatch]) -> list[torch.Tensor]:
+    def reference_logprobs(self, micros: Sequence[MicroBatch]) -> list[list[list[float]]]:
         """The same under the reference policy."""
+        if self.adapters:
+            with self.adapters.reference():
+                return self.measure(self.engine, micros, "logprobs_BT")
         assert self.reference is not None
-        return self._logprobs(self.reference, micros)
+        return self.measure(self.reference, micros, "logprobs_BT")
 
-    def train(self, micros: Sequence[MicroBatch], loss: LossSettings, learning_rate: float,
-              old: Sequence[torch.Tensor] | None) -> StepTotals:
+    def renew_reference(self) -> None:
+        """The reference policy becomes the present one."""
+        if self.adapters:
+            self.adapters.renew_reference()
+            return
+        for names in self._bucket_names():
+            with self._gathered(self.parameters, names) as present:
+                self._overwrite_reference(present)
+
+    def _overwrite_reference(self, tensors: Mapping[str, torch.Tensor]) -> None:
+        assert self.reference is not None
+        parameters = dict(self.reference.module.model.named_parameters())
+        with self._gathered(parameters, list(tensors), writable=True) as reference:
+            for name, tensor in tensors.items():
+                reference[name].copy_(tensor)
+        self.renewed = True
+
+    def train(self, micros: Sequence[MicroBatch], loss: LossSettings, learning_rate: float) -> StepTotals:
         """One optimizer step over this rank's micro-batches; every rank is given equally many."""
-        started = time.monotonic()
-        reference = self.reference_logprobs(micros) if self.reference is not None else None
-        for group in self.engine.optimizer.param_groups:
-            group["lr"] = learning_rate
-        results = []
-        for index, micro in enumerate(micros):
-            self.engine.set_gradient_accumulation_boundary(index == len(micros) - 1)
-            results.append(self._backward(collate(micro, device=self.device), loss, index, old, reference))
-        self.engine.step()
-        return _totals(results, float(self.engine.get_global_grad_norm() or 0.0), time.monotonic() - started)
-
-    def _backward(self, batch: Batch, loss: LossSettings, index: int, old: Sequence[torch.Tensor] | None,
-                  reference: Sequence[torch.Tensor] | None) -> MicroLoss:
-        def at(values: Sequence[torch.Tensor] | None) -> torch.Tensor | None:
-            return None if values is None else values[index].to(self.device)
-
-        found = micro_loss(batch, self.engine(batch), loss, old_logprobs_BT=at(old),
-                           reference_logprobs_BT=at(reference))
-        # DeepSpeed averages gradients over ranks; the loss is a sum of shares, so the average is undone here.
-        self.engine.backward(found.loss * self.settings.world)
-        return found._replace(loss=found.loss.detach())
+        return self.step(micros, learning_rate, lambda batch, output: micro_loss(batch, output, loss))
 
     def connect(self, transport: str, engines: Sequence[Any], workers: int, timeout_s: float) -> None:
         """Open the way to the engines, each of `workers` processes. Rank 0 speaks to them; all gather."""
         from reasongym.sync.client import EnginesClient
         from reasongym.sync.transports import make_sender
 
-        stage = self.settings.zero.stage
         self.sender = make_sender(
             transport, buckets=self.buckets, rank=self.rank, workers_per_engine=workers,
-            gather=lambda names: gathered({n: self.parameters[n] for n in names}, stage=stage),
+            gather=self._weights,
             client=EnginesClient(engines, timeout_s=timeout_s))
 
     def send_weights(self, version: int, checksums: bool) -> dict[str, str]:
@@ -158,43 +114,64 @@ class Rank:
         return self.sender.send(version, checksums=checksums)  # type: ignore[no-any-return]
 
     def save(self, folder: str) -> None:
-        """Write this rank's share of parameters, optimizer and master weights under `folder`."""
-        self.engine.save_checkpoint(folder, tag="state", save_latest=False)
+        """Beside the policy's share, a reference that is no longer the initial model."""
+        super().save(folder)
+        if self.adapters:
+            self.adapters.save(folder, write=self.rank == 0)
+        if self.renewed:
+            assert self.reference is not None
+            frozen = dict(self.reference.module.model.named_parameters())
+            state = self._collected(lambda names: self._gathered(frozen, names))
+            if self.rank == 0:
+                from safetensors.torch import save_file
+
+                save_file(state, str(Path(folder) / REFERENCE_FILE))
 
     def load(self, folder: str) -> None:
         """Read what `save` wrote; the number of ranks must be the same."""
-        path, _ = self.engine.load_checkpoint(folder, tag="state", load_module_strict=True)
-        if path is None:
-            raise FileNotFoundError(f"no checkpoint of {self.settings.world} ranks in {folder}")
+        super().load(folder)
+        if self.adapters:
+            self.adapters.load(folder)
+        path = Path(folder) / REFERENCE_FILE
+        if self.reference is not None and path.exists():
+            from safetensors import safe_open
+
+            with safe_open(str(path), framework="pt") as file:
+                for names in self._bucket_names():
+                    self._overwrite_reference({name: file.get_tensor(name) for name in names})
 
     def export(self, folder: str, tokenizer: str) -> None:
-        """Write the policy as a Hugging Face folder (on rank 0; all ranks gather)."""
-        state: dict[str, torch.Tensor] = {}
-        for bucket in self.buckets:
-            names = [t.name for t in bucket.tensors]
-            with gathered({n: self.parameters[n] for n in names}, stage=self.settings.zero.stage) as tensors:
-                if self.rank == 0:
-                    state |= {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
+        """Write the policy as a Hugging Face folder, adapters apart in `adapter` too (on rank 0; all ranks gather)."""
+        state = self._collected(self._weights)
         if self.rank == 0:
             from transformers import AutoTokenizer
 
             self.model.save_pretrained(folder, state_dict=state)
             trusted = self.settings.trust_remote_code
             AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=trusted).save_pretrained(folder)
+        if self.adapters:
+            self.adapters.export(str(Path(folder) / "adapter"), write=self.rank == 0)
+
+    def _collected(self, gather: Gather) -> dict[str, torch.Tensor]:
+        """Whole tensors in host memory, on rank 0; gathered bucket by bucket on all."""
+        state: dict[str, torch.Tensor] = {}
+        for names in self._bucket_names():
+            with gather(names) as tensors:
+                if self.rank == 0:
+                    state |= {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
+        return state
+
+    def _weights(self, names: Sequence[str]) -> contextlib.AbstractContextManager[dict[str, torch.Tensor]]:
+        """Full tensors of the policy, adapters merged, while the context lasts."""
+        return self.adapters.merged(names) if self.adapters else self._gathered(self.parameters, names)
+
+    def _bucket_names(self) -> list[list[str]]:
+        return [[tensor.name for tensor in bucket.tensors] for bucket in self.buckets]
+
+    def _gathered(self, parameters: Mapping[str, Any], names: Sequence[str],
+                  writable: bool = False) -> contextlib.AbstractContextManager[dict[str, torch.Tensor]]:
+        return gathered({name: parameters[name] for name in names}, stage=self.settings.zero.stage, writable=writable)
 
     def close(self) -> None:
         if self.sender is not None:
             self.sender.close()
-
-
-def _count(shape: Sequence[int]) -> int:
-    return int(torch.Size(shape).numel())
-
-
-def _totals(results: Sequence[MicroLoss], grad_norm: float, seconds: float) -> StepTotals:
-    mismatch = results[0].mismatch
-    for result in results[1:]:
-        mismatch = combine(mismatch, result.mismatch)
-    return StepTotals(loss=float(sum(float(r.loss) for r in results)), grad_norm=grad_norm, mismatch=mismatch,
-                      num_clipped=sum(r.num_clipped for r in results), sum_entropy=sum(r.sum_entropy for r in results),
-                      sum_kl=sum(r.sum_kl for r in results), seconds=seconds)

@@ -1,4 +1,4 @@
-"""From rollouts to rows of tokens, and from rows to micro-batches by token count. No torch.
+"""From completions to rows of tokens, and from rows to micro-batches by token count. No torch.
 
 A row holds one prompt and one or more completions of it. With `share_prompt` a group's prompt is read once and every
 completion attends to it and to itself alone, which is the same computation as separate sequences with fewer tokens:
@@ -7,21 +7,36 @@ completion attends to it and to itself alone, which is the same computation as s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-__all__ = ["MicroBatch", "Row", "Sample", "micro_batches", "pack_rows", "split_over_ranks"]
+__all__ = ["Column", "MicroBatch", "Row", "Sample", "micro_batches", "pack_rows", "split_over_ranks"]
+
+Column = Sequence[float]
+"""One number a token of a completion, those outside its mask included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One completion to train on. Per-token tuples have the completion's length; mask: True where trainable."""
+    """One completion to train on. Per-token tuples have the completion's length; mask: True where trainable.
+
+    columns: what the loss needs of each token, by name: `engine_logprobs`, `old_logprobs`, `reference_logprobs`,
+    `advantages`, `returns`, `old_values`. desirable: of a labelled completion.
+    """
 
     prompt_ids: tuple[int, ...]
     token_ids: tuple[int, ...]
     mask: tuple[bool, ...]
-    engine_logprobs: tuple[float, ...]
-    advantage: float
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    desirable: bool = False
+
+    @property
+    def num_trainable(self) -> int:
+        return sum(self.mask)
+
+    def with_columns(self, **columns: Column) -> Sample:
+        """The sample with these columns added or replaced."""
+        return replace(self, columns={**self.columns, **columns})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +66,27 @@ class MicroBatch:
         return len(self.rows) * max((row.length for row in self.rows), default=0)
 
 
-def pack_rows(samples: Sequence[Sample], *, share_prompt: bool, budget: int) -> list[Row]:
-    """Rows of at most `budget` tokens (a longer sample goes alone). Samples with equal prompts that follow one another
-    share a row when `share_prompt` is set."""
+def pack_rows(samples: Sequence[Sample], *, share_prompt: bool, budget: int, together: int = 1) -> list[Row]:
+    """Rows of at most `budget` tokens (what is longer goes alone). Samples with equal prompts that follow one another
+    share a row when `share_prompt` is set.
+
+    together: so many samples that follow one another are never parted and always share a row: 2 for pairs, whose
+    loss needs both.
+    """
+    units = [samples[i:i + together] for i in range(0, len(samples), together)]
     rows: list[Row] = []
     current: list[Sample] = []
     length = 0
-    for sample in samples:
-        fits = current and sample.prompt_ids == current[0].prompt_ids and length + len(sample.token_ids) <= budget
+    for unit in units:
+        size = sum(len(sample.token_ids) for sample in unit)
+        fits = current and unit[0].prompt_ids == current[0].prompt_ids and length + size <= budget
         if current and not (share_prompt and fits):
             rows.append(Row(tuple(current)))
             current = []
         if not current:
-            length = len(sample.prompt_ids)
-        current.append(sample)
-        length += len(sample.token_ids)
+            length = len(unit[0].prompt_ids)
+        current += unit
+        length += size
     if current:
         rows.append(Row(tuple(current)))
     return rows

@@ -8,17 +8,21 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from reasongym.config import RunConfig, dump_yaml
 from reasongym.errors import ConfigError, message
 from reasongym.planning import Hardware, Plan, plan, shape_of
+from reasongym.planning.placement import num_critic_ranks, num_engines
 from reasongym.tasks import RewardPart, Task
 from reasongym.tracking import Progress, RunFolder, environment, read_metrics, write_report
 from reasongym.training.checkpoints import LoopState
 from reasongym.training.loop import train
+from reasongym.training.lora import check_lora
+from reasongym.training.offline import OfflineSource, offline_source
+from reasongym.training.opening import open_session, run_checkpoints
 from reasongym.training.quiet import quiet_libraries
-from reasongym.training.session import Interrupted, Session, open_session, run_checkpoints
+from reasongym.training.session import Interrupted, Session
 from reasongym.training.task import make_task, reward_parts
 
 __all__ = ["resume_run", "start_run"]
@@ -26,28 +30,37 @@ __all__ = ["resume_run", "start_run"]
 INTERRUPTED = 130  # exit status, as shells report Ctrl-C
 
 
+class Job(NamedTuple):
+    """What a run is made of, checked. examples: of an algorithm that learns from a file."""
+
+    plan: Plan
+    task: Task
+    parts: tuple[RewardPart, ...]
+    examples: OfflineSource | None
+
+
 def start_run(config: RunConfig, hardware: Hardware) -> int:
     """Train a new run. Returns the exit status. Everything that can be refused is, before the folder is made."""
     quiet_libraries()
-    planned, task, parts = _prepare(config, hardware)
+    job = _prepare(config, hardware)
     name = config.name if config.name != "auto" else _name(config)
     config = config.model_copy(update={"name": name})
     folder = RunFolder(Path(config.runs) / name)
     with _alone(folder):
         folder.write_config(dump_yaml(config))
-        folder.write_environment(environment(_facts(planned, task)))
-        return _run(config, planned, folder, task, parts, saved=None)
+        folder.write_environment(environment(_facts(job)))
+        return _run(config, job, folder, saved=None)
 
 
 def resume_run(config: RunConfig, hardware: Hardware, path: Path, *, step: int | None) -> int:
     """Continue the run in `path` from its newest checkpoint, or from that of `step`."""
     quiet_libraries()
-    planned, task, parts = _prepare(config, hardware)
+    job = _prepare(config, hardware)
     folder = RunFolder(path, resume=True)
     with _alone(folder):
-        saved = _saved(config, folder, task, step)  # before anything is started or written
+        saved = _saved(config, job, folder, step)  # before anything is started or written
         folder.write_config(dump_yaml(config))
-        return _run(config, planned, folder, task, parts, saved=saved)
+        return _run(config, job, folder, saved=saved)
 
 
 @contextlib.contextmanager
@@ -63,21 +76,26 @@ def _alone(folder: RunFolder) -> Iterator[None]:
         yield
 
 
-def _prepare(config: RunConfig, hardware: Hardware) -> tuple[Plan, Task, tuple[RewardPart, ...]]:
-    from reasongym.models import model_folder
+def _prepare(config: RunConfig, hardware: Hardware) -> Job:
+    from reasongym.models import load_tokenizer, model_folder
 
-    model_folder(config.model.path)
+    model = model_folder(config.model.path)
+    check_lora(config.model.lora, model, trust_remote_code=config.model.trust_remote_code)
     planned = plan(config, hardware, shape_of(config.model.path))
     task = make_task(config, training=True)
     task.example(config.task.split, 0, seed=config.seed)  # an unknown split or malformed row shows now
-    return planned, task, reward_parts(config, task)
+    parts = reward_parts(config, task)
+    if config.algorithm.samples:
+        return Job(planned, task, parts, None)
+    tokenizer = load_tokenizer(model, trust_remote_code=config.model.trust_remote_code)
+    return Job(planned, task, parts, offline_source(config, task, tokenizer))
 
 
-def _run(config: RunConfig, planned: Plan, folder: RunFolder, task: Task, parts: tuple[RewardPart, ...], *,
-         saved: tuple[LoopState, Path | None] | None) -> int:
+def _run(config: RunConfig, job: Job, folder: RunFolder, *, saved: tuple[LoopState, Path | None] | None) -> int:
     with Progress(config.steps) as progress:
-        _announce(progress, config, planned, folder, task)
-        with open_session(config, planned, folder, progress, task=task, parts=parts) as session:
+        _announce(progress, config, job, folder)
+        with open_session(config, job.plan, folder, progress, task=job.task, parts=job.parts,
+                          examples=job.examples) as session:
             try:
                 with session.stop.listening():
                     state = _restore(session, *saved) if saved else LoopState()
@@ -92,9 +110,9 @@ def _run(config: RunConfig, planned: Plan, folder: RunFolder, task: Task, parts:
     return 0
 
 
-def _saved(config: RunConfig, folder: RunFolder, task: Task, step: int | None) -> tuple[LoopState, Path | None]:
+def _saved(config: RunConfig, job: Job, folder: RunFolder, step: int | None) -> tuple[LoopState, Path | None]:
     """Where to go on: a checkpoint, or the beginning when the run ended before its first one was written."""
-    checkpoints = run_checkpoints(config, folder, task)
+    checkpoints = run_checkpoints(config, folder, job.task, job.examples)
     done = max((row["step"] for row in read_metrics(folder.metrics)), default=0)
     if step is None and not checkpoints.steps() and done <= config.checkpoint.every:
         return LoopState(), None
@@ -104,7 +122,7 @@ def _saved(config: RunConfig, folder: RunFolder, task: Task, step: int | None) -
 def _restore(session: Session, state: LoopState, path: Path | None) -> LoopState:
     """The checkpoint's state on the ranks, and records on disk cut back to it."""
     if path:
-        session.ranks.call("load", str(path))
+        session.load_weights(str(path))
     session.checkpoints.discard_after(state.step)
     session.metrics.truncate_after(state.step if path else -1)
     for file in session.folder.rollouts.glob("step-*.parquet"):
@@ -126,15 +144,13 @@ def _export(session: Session) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def _announce(progress: Progress, config: RunConfig, planned: Plan, folder: RunFolder, task: Task) -> None:
-    rollout, source = config.rollout, task.provenance()
+def _announce(progress: Progress, config: RunConfig, job: Job, folder: RunFolder) -> None:
+    planned, source = job.plan, job.task.provenance()
     progress.header({
         "task": f"{config.task.name} ({source['source']})",
         "model": config.model.path,
-        "algorithm": f"{config.algorithm.name}, {config.steps} steps of {rollout.prompts_per_step} prompts x "
-                     f"{rollout.group_size} answers",
-        "placement": f"{config.trainer.ranks} ZeRO-{config.trainer.zero_stage} rank(s), {rollout.engines} engine(s), "
-                     f"{planned.device}, {planned.dtype}, weights by {planned.transport}",
+        "algorithm": f"{config.algorithm.name}, {config.steps} steps of {_batch(config, job.examples)}",
+        "placement": f"{_counted(config)}, {planned.device}, {planned.dtype}, weights by {planned.transport}",
         "folder": folder.path,
     })
     if "substitute_for" in source:
@@ -143,11 +159,27 @@ def _announce(progress: Progress, config: RunConfig, planned: Plan, folder: RunF
                         f"{source['substitute_for']} scores.")
     for warning in planned.warnings:
         progress.note(f"warning: {warning}")
+    for note in job.examples.notes if job.examples else ():
+        progress.note(note)
 
 
-def _facts(planned: Plan, task: Task) -> dict[str, Any]:
-    return {"device": planned.device, "dtype": planned.dtype, "transport": planned.transport,
-            "dataset": dict(task.provenance())}
+def _batch(config: RunConfig, examples: OfflineSource | None) -> str:
+    if examples is None:
+        return f"{config.rollout.prompts_per_step} prompts x {config.rollout.group_size} answers"
+    source = examples.provenance
+    return f"{examples.batch_size} examples: {source['source']} ({source['rows']} rows)"
+
+
+def _counted(config: RunConfig) -> str:
+    counts = {f"ZeRO-{config.trainer.zero_stage} rank(s)": config.trainer.ranks,
+              "of the critic": num_critic_ranks(config), "engine(s)": num_engines(config)}
+    return ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+
+
+def _facts(job: Job) -> dict[str, Any]:
+    examples = {"examples": dict(job.examples.provenance)} if job.examples else {}
+    return {"device": job.plan.device, "dtype": job.plan.dtype, "transport": job.plan.transport,
+            "dataset": dict(job.task.provenance()), **examples}
 
 
 def _name(config: RunConfig) -> str:

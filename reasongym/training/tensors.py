@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from reasongym.training.rows import MicroBatch, Row
 
-__all__ = ["Batch", "collate"]
+__all__ = ["Batch", "collate", "padded"]
 
 PADDING = -1  # segment of positions that hold nothing
 PROMPT = 0  # segment of the prompt; completions are 1, 2, ...
@@ -22,6 +23,7 @@ class Batch(NamedTuple):
 
     attention_R1LL: True where a query may look, or None when plain causal attention says the same.
     source_BT: index into the flattened R*L positions whose hidden state predicts token t. trainable_BT: the loss mask.
+    columns: the samples' numbers a token by name, each (B, T), 0 where there is no token. desirable_B: bool.
     """
 
     ids_RL: Tensor
@@ -30,12 +32,12 @@ class Batch(NamedTuple):
     source_BT: Tensor
     targets_BT: Tensor
     trainable_BT: Tensor
-    engine_logprobs_BT: Tensor
-    advantages_B: Tensor
+    columns: dict[str, Tensor]
+    desirable_B: Tensor
 
 
 def collate(micro: MicroBatch, *, device: torch.device, pad_id: int = 0) -> Batch:
-    """Tensors of a micro-batch. An empty one becomes a single padded row without completions that train."""
+    """Tensors of a micro-batch. An empty one becomes a single padded row and no completion."""
     rows = micro.rows
     length = max([row.length for row in rows], default=2)
     ids_RL = torch.full((max(len(rows), 1), length), pad_id)
@@ -45,20 +47,30 @@ def collate(micro: MicroBatch, *, device: torch.device, pad_id: int = 0) -> Batc
     for index, row in enumerate(rows):
         sources += _fill(row, ids_RL[index], positions_RL[index], segments_RL[index], offset=index * length)
     samples = micro.samples
-    width = max([len(s.token_ids) for s in samples], default=1)
-    count = len(samples) or 1
-    source_BT, targets_BT = torch.zeros(count, width, dtype=torch.long), torch.zeros(count, width, dtype=torch.long)
-    trainable_BT, logprobs_BT = torch.zeros(count, width, dtype=torch.bool), torch.zeros(count, width)
-    for b, (sample, source_T) in enumerate(zip(samples, sources, strict=True)):
-        n = len(sample.token_ids)
-        source_BT[b, :n], targets_BT[b, :n] = source_T, torch.tensor(sample.token_ids, dtype=torch.long)
-        trainable_BT[b, :n] = torch.tensor(sample.mask, dtype=torch.bool)
-        logprobs_BT[b, :n] = torch.tensor(sample.engine_logprobs)
     shared = any(len(row.samples) > 1 for row in rows)
-    attention_R1LL = _attention(segments_RL).to(device) if shared else None
-    advantages_B = torch.tensor([s.advantage for s in samples] or [0.0])
-    return Batch(ids_RL.to(device), positions_RL.to(device), attention_R1LL, source_BT.to(device),
-                 targets_BT.to(device), trainable_BT.to(device), logprobs_BT.to(device), advantages_B.to(device))
+    batch = Batch(
+        ids_RL=ids_RL, positions_RL=positions_RL, attention_R1LL=_attention(segments_RL) if shared else None,
+        source_BT=padded([source.tolist() for source in sources], dtype=torch.long),
+        targets_BT=padded([s.token_ids for s in samples], dtype=torch.long),
+        trainable_BT=padded([s.mask for s in samples], dtype=torch.bool),
+        columns={name: padded([s.columns[name] for s in samples]) for name in (samples[0].columns if samples else ())},
+        desirable_B=torch.tensor([s.desirable for s in samples], dtype=torch.bool))
+    return _moved(batch, device)
+
+
+def padded(rows: Sequence[Sequence[float]], *, dtype: torch.dtype = torch.float32) -> Tensor:
+    """(B, T): rows of numbers, filled up with 0 to the longest; T is at least 1."""
+    width = max([len(row) for row in rows], default=0) or 1
+    filled = torch.zeros(len(rows), width, dtype=dtype)
+    for index, row in enumerate(rows):
+        filled[index, :len(row)] = torch.tensor(row, dtype=dtype)
+    return filled
+
+
+def _moved(batch: Batch, device: torch.device) -> Batch:
+    columns = {name: column_BT.to(device) for name, column_BT in batch.columns.items()}
+    tensors = {name: value.to(device) for name, value in batch._asdict().items() if isinstance(value, Tensor)}
+    return batch._replace(columns=columns, **tensors)
 
 
 def _fill(row: Row, ids_L: Tensor, positions_L: Tensor, segments_L: Tensor, *, offset: int) -> list[Tensor]:

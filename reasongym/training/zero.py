@@ -115,12 +115,18 @@ def full_shape(parameter: nn.Parameter) -> tuple[int, ...]:
 
 
 @contextlib.contextmanager
-def gathered(parameters: Mapping[str, nn.Parameter], *, stage: int) -> Iterator[dict[str, Tensor]]:
-    """Name -> full tensor on every rank while the context lasts. A collective under ZeRO-3."""
+def gathered(parameters: Mapping[str, nn.Parameter], *, stage: int,
+             writable: bool = False) -> Iterator[dict[str, Tensor]]:
+    """Name -> full tensor on every rank while the context lasts. A collective under ZeRO-3.
+
+    writable: what is written to them stays; every rank writes the same.
+    """
     if stage != 3:
         yield {name: parameter.data for name, parameter in parameters.items()}
         return
     import deepspeed
 
-    with torch.no_grad(), deepspeed.zero.GatheredParameters(list(parameters.values()), modifier_rank=None):
+    owner = 0 if writable else None
+    with torch.no_grad(), deepspeed.zero.GatheredParameters(list(parameters.values()), modifier_rank=owner):
         yield {name: parameter.data for name, parameter in parameters.items()}
+

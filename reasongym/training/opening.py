@@ -1,0 +1,125 @@
+"""A session from a configuration: everything started, cheap and likely to fail first, and taken down in the opposite
+order whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from reasongym.config import RunConfig
+from reasongym.config.policy_gradient import PpoConfig
+from reasongym.models import load_tokenizer, model_folder
+from reasongym.planning import Plan
+from reasongym.planning.placement import num_critic_ranks
+from reasongym.records import Prompt
+from reasongym.rollout.pool import EnginePool
+from reasongym.rollout.prompts import PromptSource
+from reasongym.rollout.requests import engine_settings
+from reasongym.scoring import ScoringPool
+from reasongym.sync.transports import backend_name
+from reasongym.tasks import RewardPart, Task
+from reasongym.tracking import MetricsLog, Progress, RunFolder
+from reasongym.training.checkpoints import Checkpoints
+from reasongym.training.cluster import Cluster, ray_cluster
+from reasongym.training.critic import CriticRank, critic_settings
+from reasongym.training.group import RankGroup
+from reasongym.training.offline import OfflineSource
+from reasongym.training.rank import Rank
+from reasongym.training.session import Session
+from reasongym.training.zero import ZeroSettings
+from reasongym.training.zero_rank import RankSettings
+
+__all__ = ["open_session", "run_checkpoints"]
+
+
+@contextlib.contextmanager
+def open_session(config: RunConfig, plan: Plan, folder: RunFolder, progress: Progress, *, task: Task,
+                 parts: Sequence[RewardPart], examples: OfflineSource | None = None) -> Iterator[Session]:
+    """Start everything, cheap and likely to fail first. Engines and ranks load side by side."""
+    model = model_folder(config.model.path)
+    tokenizer = load_tokenizer(model, trust_remote_code=config.model.trust_remote_code)
+    prompts = PromptSource(task, config.task.split, tokenizer=tokenizer, seed=config.seed,
+                           max_tokens=config.rollout.max_prompt_tokens)
+    held_out = _held_out(config, task, tokenizer)
+    with contextlib.ExitStack() as stack:
+        scoring = stack.enter_context(ScoringPool(parts, workers=config.scoring.workers,
+                                                  timeout_s=config.scoring.timeout_s,
+                                                  memory_mib=config.scoring.memory_mib))
+        metrics = MetricsLog(folder, config.tracking.tensorboard)
+        stack.callback(metrics.close)
+        for note in metrics.notes:
+            progress.note(note)
+        progress.note("starting Ray, the engines and the training ranks")
+        cluster = stack.enter_context(ray_cluster(config, plan))
+        engines = EnginePool(engine_settings(config, plan, model, transport=backend_name(plan.transport)),
+                             cluster.engines,
+                             start_timeout_s=config.rollout.start_timeout_s,
+                             completion_timeout_s=config.rollout.completion_timeout_s)
+        stack.callback(engines.close)
+        ranks = RankGroup(Rank, _rank_settings(config, plan, model), cluster.ranks,
+                          start_timeout_s=config.trainer.start_timeout_s, step_timeout_s=config.trainer.step_timeout_s)
+        stack.callback(ranks.close)
+        if plan.shares_gpus:
+            # The engine measures the GPU's free memory as it starts, so the ranks come after it, while it sleeps.
+            engines.wait_ready()
+            engines.call("sleep")
+        counts = ranks.build()
+        critic = _critic(config, ranks.settings, cluster, stack)
+        engines.wait_ready()
+        if engines.engines:
+            ranks.call("connect", plan.transport, engines.engines, config.rollout.tensor_parallel,
+                       config.sync.timeout_s)
+        checkpoints = run_checkpoints(config, folder, task, examples)
+        yield Session(config=config, plan=plan, model=model, task=task, parts=tuple(parts), prompts=prompts,
+                      held_out=held_out, engines=engines, ranks=ranks, critic=critic, scoring=scoring, folder=folder,
+                      metrics=metrics, progress=progress, checkpoints=checkpoints, weight_bytes=counts["bytes"],
+                      examples=examples)
+
+
+def _critic(config: RunConfig, policy: RankSettings, cluster: Cluster,
+            stack: contextlib.ExitStack) -> RankGroup | None:
+    """PPO's critic, loaded; None for other algorithms."""
+    if not isinstance(config.algorithm, PpoConfig):
+        return None
+    critic = RankGroup(CriticRank, critic_settings(policy, config.algorithm.critic), cluster.critic,
+                       start_timeout_s=config.trainer.start_timeout_s, step_timeout_s=config.trainer.step_timeout_s)
+    stack.callback(critic.close)
+    critic.build()
+    return critic
+
+
+def _held_out(config: RunConfig, task: Task, tokenizer: Any) -> list[Prompt]:
+    """The same held-out prompts throughout the run and between runs of one seed."""
+    if not config.evaluation.every:
+        return []
+    source = PromptSource(task, config.evaluation.split, tokenizer=tokenizer, seed=config.seed,
+                          max_tokens=config.rollout.max_prompt_tokens)
+    return source.take(min(config.evaluation.prompts, source.rows or config.evaluation.prompts))
+
+
+def run_checkpoints(config: RunConfig, folder: RunFolder, task: Task,
+                    examples: OfflineSource | None = None) -> Checkpoints:
+    """The run's checkpoints, which fit runs of the same model, ranks, data and seed only."""
+    fits = {"model": config.model.path, "ranks": config.trainer.ranks, "zero_stage": config.trainer.zero_stage,
+            "critic_ranks": num_critic_ranks(config) or None, "task": config.task.name,
+            "data": task.provenance()["fingerprint"], "seed": config.seed,
+            "examples": examples.provenance["fingerprint"] if examples else None,
+            "lora": config.model.lora.model_dump(mode="json") if config.model.lora.rank else None}
+    return Checkpoints(folder.checkpoints, keep_last=config.checkpoint.keep_last,
+                       keep_best=config.checkpoint.keep_best, fits=fits)
+
+
+def _rank_settings(config: RunConfig, plan: Plan, model: str) -> RankSettings:
+    t = config.trainer
+    zero = ZeroSettings(stage=t.zero_stage, dtype=plan.dtype, device=plan.device, learning_rate=t.learning_rate,
+                        weight_decay=t.weight_decay, betas=(t.beta1, t.beta2), max_grad_norm=t.max_grad_norm,
+                        offload_optimizer=t.offload_optimizer)
+    return RankSettings(
+        model=model, zero=zero, world=t.ranks,
+        temperature=config.rollout.temperature if config.algorithm.samples else 1.0,  # of a file: nothing was scaled
+        chunk_tokens=t.logprob_chunk_tokens, gradient_checkpointing=t.gradient_checkpointing,
+        trust_remote_code=config.model.trust_remote_code, reference=config.algorithm.needs_reference,
+        bucket_bytes=config.sync.bucket_mib * 2**20, threads=max(1, plan.hardware.cores // t.ranks),
+        timeout_s=t.step_timeout_s, seed=config.seed, lora=config.model.lora,
+        entropy_gradient=getattr(config.algorithm, "entropy_coefficient", 0.0) > 0)

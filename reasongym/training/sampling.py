@@ -1,0 +1,102 @@
+"""A step's groups: sampled, scored and, under dynamic sampling, chosen."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from reasongym.algorithms import dapo
+from reasongym.errors import ScoringError, message
+from reasongym.records import Group, Prompt
+from reasongym.training.collect import Collected, Sampling, collect, group_metrics
+from reasongym.training.session import Session
+
+__all__ = ["Batch", "sample", "watching"]
+
+
+class Batch(NamedTuple):
+    """groups: all that were sampled. chosen: those that are trained on."""
+
+    groups: list[Group]
+    chosen: list[Group]
+    metrics: dict[str, float]
+
+
+def sample(session: Session, step: int) -> Batch:
+    """The step's groups and what they say. Raises ScoringError when dynamic sampling finds no group that differs."""
+    started, wanted = time.monotonic(), session.config.rollout.prompts_per_step
+    dynamic = getattr(session.config.algorithm, "dynamic_sampling", None)
+    if dynamic is None or not dynamic.enabled:
+        rounds = [_round(session, step, wanted, 0)]
+        groups = chosen = rounds[0].groups
+        return Batch(groups, chosen, _metrics(rounds, started))
+    rounds, groups, chosen = [], [], []
+    while len(chosen) < wanted and len(rounds) < dynamic.max_rounds:
+        rounds.append(_round(session, step, _missing(wanted, len(chosen), len(groups)), len(groups)))
+        groups = [*groups, *rounds[-1].groups]
+        chosen = [group for group in groups if dapo.informative(_rewards(group))]
+    if not chosen:
+        raise ScoringError(_all_flat(groups, len(rounds)))
+    return Batch(groups, chosen[:wanted], _metrics(rounds, started) | {
+        "rollout/rounds": float(len(rounds)), "rollout/chosen_groups": float(len(chosen[:wanted]))})
+
+
+def _metrics(rounds: list[Collected], started: float) -> dict[str, float]:
+    groups = [group for found in rounds for group in found.groups]
+    answers = sum(len(group.rollouts) for group in groups)
+    return group_metrics(groups, time.monotonic() - started) | {
+        "rollout/scored_early_share": sum(found.num_scored_early for found in rounds) / max(answers, 1),
+        "rollout/scoring_wait_seconds": sum(found.wait_seconds for found in rounds)}
+
+
+def _rewards(group: Group) -> list[float]:
+    return [rollout.reward for rollout in group.valid if rollout.reward is not None]
+
+
+def _missing(wanted: int, chosen: int, sampled: int) -> int:
+    """Prompts of the next round: as many as make up what is missing at the yield so far, one full batch at most."""
+    if not chosen:
+        return wanted
+    return min(wanted, math.ceil((wanted - chosen) * sampled / chosen))
+
+
+def _round(session: Session, step: int, count: int, before: int) -> Collected:
+    """before: groups of the step that were sampled already, so that no seed is used twice in a step."""
+    config = session.config
+    sampling = Sampling(config.rollout.group_size, config.rollout.max_new_tokens, config.rollout.temperature,
+                        config.seed)
+    return collect(session.engines, session.scoring, session.parts, _take_prompts(session, count), sampling, step=step,
+                   watch=watching(session, step, "sampling"), score_timeout_s=config.scoring.timeout_s,
+                   first_row=before)
+
+
+def _take_prompts(session: Session, count: int) -> list[Prompt]:
+    """The next prompts, in the order that the seed gives."""
+    rollout, source = session.config.rollout, session.prompts
+    passed_over = source.too_long
+    prompts = source.take(count)
+    if source.too_long > passed_over:
+        session.progress.note(f"{source.too_long - passed_over} prompts of more than {rollout.max_prompt_tokens} "
+                              f"tokens were passed over (rollout.max_prompt_tokens)")
+    return prompts
+
+
+def _all_flat(groups: list[Group], rounds: int) -> str:
+    rewards = sorted({reward for group in groups for reward in _rewards(group)})
+    return message("no prompt has answers that differ in reward",
+                   got=f"{len(groups)} prompts in {rounds} rounds, each with one reward for all its answers: "
+                       f"{', '.join(f'{reward:g}' for reward in rewards[:5]) or 'none'}",
+                   expected="some answers to be better than others to the same prompt",
+                   remedy="easier prompts, a part of the reward that comes earlier (such as format), a higher "
+                          "rollout.temperature, or algorithm.dynamic_sampling.enabled=false")
+
+
+def watching(session: Session, step: int, what: str) -> Callable[[int, int], None]:
+    """Shows progress, and breaks off where the run was told to stop."""
+    def watch(done: int, total: int) -> None:
+        session.stop.check()
+        session.progress.phase(step, what, done, total)
+
+    return watch
