@@ -145,3 +145,23 @@ def test_a_key_of_a_preset_section_leaves_the_other_presets_as_they_are() -> Non
     assert (kl.coefficient, kl.place, kl.estimator) == (0.01, "reward", "k1")
     sampling = load_config(overrides=["algorithm.name=dapo", "algorithm.dynamic_sampling.max_rounds=3"])
     assert sampling.algorithm.dynamic_sampling.enabled
+
+
+@pytest.mark.parametrize("wrong", [
+    ("algorithm.kl.target=0.1", "algorithm.kl.coefficient=0.1"),  # in the loss there is nothing to steer
+    ("algorithm.kl.target=0.1", "algorithm.kl.place=reward"),  # no coefficient to move
+    ("algorithm.kl.target=0.1", "algorithm.kl.place=reward", "algorithm.kl.coefficient=0.1", "algorithm.kl.horizon=12"),
+    ("algorithm.name=cispo", "algorithm.cap_kind=absolute", "algorithm.cap=0.28"),
+    ("algorithm.name=dpo",), ("algorithm.name=kto",),  # no data
+    ("algorithm.name=sft", "trainer.mini_batches=5"),
+])
+def test_settings_that_contradict_the_algorithm_are_refused(wrong: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigError):
+        load_config(overrides=wrong)
+
+
+@pytest.mark.parametrize("name", ["ppo", "reinforce"])
+def test_an_algorithm_without_groups_takes_single_answers(name: str) -> None:
+    assert load_config(overrides=[f"algorithm.name={name}", "rollout.group_size=1"]).rollout.group_size == 1
+    with pytest.raises(ConfigError, match="at least 2"):
+        load_config(overrides=["algorithm.name=rloo", "rollout.group_size=1"])

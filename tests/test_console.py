@@ -14,6 +14,7 @@ from sample_runs import HOSTILE, sample_run, training_row
 from reasongym.tracking import Progress, read_metrics
 from reasongym.tracking.printable import printable, shorten
 from reasongym.tracking.step_line import StepLine, duration
+from reasongym.tracking.summary import summary_rows
 
 
 class Clock:
@@ -164,3 +165,14 @@ def test_a_shortened_answer_keeps_its_end() -> None:
     text = shorten("a" * 990 + "#### 42 ok", 30)
     assert text == "a" * 20 + "\n[... 970 characters left out ...]\n#### 42 ok"
     assert shorten("short", 30) == "short"
+
+
+def test_a_run_that_samples_nothing_shows_its_loss_and_not_dashes() -> None:
+    line = StepLine(10, width=120)
+    values = {"train/loss": 0.6931, "train/pair_accuracy": 0.5, "train/reward_chosen": 0.01,
+              "train/reward_rejected": -0.01, "train/tokens_per_second": 100.0, "train/grad_norm": 1.0}
+    heading = line.heading(values)
+    assert heading.split()[:5] == ["step", "loss", "pairs", "right", "chosen"]
+    assert "reward" not in heading
+    assert "-  " not in line.row(1, values, eta=3.0)
+    assert summary_rows([values, values | {"train/loss": 0.5}])["loss"] == "0.693 -> 0.500 (-0.193)"

@@ -103,6 +103,10 @@ class RunConfig(Section):
         kl: KLConfig = algorithm.kl
         if kl.target is not None and (kl.place != "reward" or not kl.coefficient):
             raise ValueError("algorithm.kl.target moves a coefficient above 0 with algorithm.kl.place=reward only")
+        answers = self.rollout.prompts_per_step * self.rollout.group_size
+        if kl.target is not None and kl.horizon <= 0.2 * answers:
+            raise ValueError(f"algorithm.kl.horizon={kl.horizon} is too short for the {answers} answers of a step: one "
+                             f"step could turn the coefficient's sign; give more than {0.2 * answers:.0f}")
 
     def _check_offline(self, algorithm: OfflineConfig) -> None:
         if algorithm.data is None and not isinstance(algorithm, SftConfig):

@@ -61,6 +61,17 @@ class StepLine:
 
 
 def _columns(values: Mapping[str, float]) -> tuple[Column, ...]:
+    """What the algorithm has to show: a step that sampled nothing has no rewards, but a loss that means something."""
+    training = (Column("train tok/s", "train/tokens_per_second", 11, 7, "{:,.0f}".format),
+                Column("grad", "train/grad_norm", 6, 6, "{:.3g}".format))
+    if "reward/mean" not in values:
+        preferences = (Column("pairs right", "train/pair_accuracy", 11, 1, "{:.0%}".format),
+                       Column("chosen", "train/reward_chosen", 7, 2, _three_digits),
+                       Column("rejected", "train/reward_rejected", 8, 3, _three_digits),
+                       Column("wanted", "train/reward_desirable", 7, 2, _three_digits),
+                       Column("unwanted", "train/reward_undesirable", 8, 3, _three_digits))
+        return (Column("loss", "train/loss", 7, 0, "{:.4f}".format),
+                *(column for column in preferences if column.metric in values), *training)
     names = [name.removeprefix("reward/") for name in values if name.startswith("reward/") and name != "reward/mean"]
     parts = [Column(name[:12], f"reward/{name}", max(5, len(name[:12])), 2, _three_digits) for name in names]
     return (
@@ -70,9 +81,9 @@ def _columns(values: Mapping[str, float]) -> tuple[Column, ...]:
         Column("cut", "rollout/truncated_share", 4, 3, "{:.0%}".format),
         Column("flat", "rollout/flat_group_share", 4, 4, "{:.0%}".format),
         Column("gen tok/s", "rollout/tokens_per_second", 9, 5, "{:,.0f}".format),
-        Column("train tok/s", "train/tokens_per_second", 11, 7, "{:,.0f}".format),
+        training[0],
         Column("mismatch", "mismatch/kl", 8, 8, "{:.1e}".format),
-        Column("grad", "train/grad_norm", 6, 6, "{:.3g}".format),
+        training[1],
     )
 
 

@@ -23,6 +23,8 @@ def summary_rows(metrics: Rows) -> dict[str, str]:
     if evaluated:
         best = max(evaluated, key=lambda row: row["eval/reward/mean"])
         shown["best step"] = f"{best['step']} (held-out reward {best['eval/reward/mean']:.3f})"
+    if "reward/mean" not in _names(metrics, "reward/"):  # learnt from a file
+        shown["loss"] = _change(metrics, "train/loss")
     steps = [row["step/seconds"] for row in metrics if row.get("step/seconds") is not None]
     if steps:
         shown["time"] = f"{duration(sum(steps))} in {len(steps)} steps"

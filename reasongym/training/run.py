@@ -150,7 +150,8 @@ def _announce(progress: Progress, config: RunConfig, job: Job, folder: RunFolder
         "task": f"{config.task.name} ({source['source']})",
         "model": config.model.path,
         "algorithm": f"{config.algorithm.name}, {config.steps} steps of {_batch(config, job.examples)}",
-        "placement": f"{_counted(config)}, {planned.device}, {planned.dtype}, weights by {planned.transport}",
+        "placement": f"{_counted(config)}, {planned.device}, {planned.dtype}"
+                     f"{f', weights by {planned.transport}' if num_engines(config) else ''}",
         "folder": folder.path,
     })
     if "substitute_for" in source:
