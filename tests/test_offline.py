@@ -175,12 +175,13 @@ def test_an_end_that_is_spelt_out_is_not_doubled(opened: Open, tokenizer: Any) -
     assert texts(tokenizer, sample)[1] == "4<|im_end|>"
 
 
-def test_an_answer_that_begins_with_a_line_break_leaves_the_prompts_ids_alone(opened: Open, tokenizer: Any) -> None:
-    """"assistant\\n" + "\\n4" joined is read as another token than the prompt ends with."""
-    ((plain,),) = opened("sft", [SOLUTION]).take(1)
-    ((broken,),) = opened("sft", [SOLUTION | {"completion": "\n4"}]).take(1)
-    assert broken.prompt_ids == plain.prompt_ids
-    assert texts(tokenizer, broken)[1] == "\n4<|im_end|>"
+def test_an_answer_that_would_melt_into_the_prompt_leaves_its_ids_alone(opened: Open, tokenizer: Any,
+                                                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    """"f" + "our" joined is one token, "four", which sampling behind a prompt that ends with "f" never gives."""
+    template = "{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}{% if add_generation_prompt %}f{% endif %}"
+    monkeypatch.setattr(tokenizer, "chat_template", template)
+    ((sample,),) = opened("sft", [SOLUTION | {"completion": "our"}]).take(1)
+    assert texts(tokenizer, sample) == ("2 + 2?<|im_end|>f", "our<|im_end|>")
 
 
 def sampled(tokenizer: Any, **answers: list[int]) -> dict[str, Any]:
@@ -217,10 +218,10 @@ def test_a_mask_of_the_file_is_kept(opened: Open, tokenizer: Any) -> None:
 
 def test_ids_of_another_tokenizer_are_not_used(opened: Open, tokenizer: Any) -> None:
     row = sampled(tokenizer, chosen=[44, 2], rejected=[45]) | {"tokenizer": "another", "rejected_ended": False}
-    source = opened("dpo", [row])
+    source = opened("dpo", [row | {"chosen": "four", "rejected": "five"}])
     ((chosen, rejected),) = source.take(1)
-    assert texts(tokenizer, chosen)[1] == tokenizer.decode([44]) + "<|im_end|>"
-    assert texts(tokenizer, rejected)[1] == tokenizer.decode([45])  # it was cut off: no end is put behind it
+    assert texts(tokenizer, chosen)[1] == "four<|im_end|>"
+    assert texts(tokenizer, rejected)[1] == "five"  # it was cut off: no end is put behind it
     assert "another tokenizer" in source.notes[-1]
     with pytest.raises(DataError, match="no prompt to encode anew"):
         opened("dpo", [{key: value for key, value in row.items() if key != "prompt"}])

@@ -99,7 +99,10 @@ class OfflineSource(Walk[list[Sample]]):
             if not self._mixed or len({row[0].prompt_ids for row in found}) > 1:
                 return found
             found[-1:] = super().take(1)
-        raise _one_prompt(self._examples.name)
+        raise DataError(message(f"{self._examples.name} has completions of one prompt only",
+                                got="the same prompt in every usable row",
+                                expected="at least two prompts: kto compares with completions of another",
+                                remedy="add rows of other prompts"))
 
 
 def offline_source(config: RunConfig, task: Task, tokenizer: Any) -> OfflineSource | None:
@@ -115,7 +118,7 @@ def offline_source(config: RunConfig, task: Task, tokenizer: Any) -> OfflineSour
     else:
         examples = ExampleFile(Path(algorithm.data).expanduser(), ALGORITHMS[algorithm.name].ABOUT.kind, encoder)
         if isinstance(algorithm, KtoConfig):
-            mixed, notes = _rows_of_a_step(config, algorithm, examples), _balance(algorithm, examples)
+            mixed, notes = _rows_of_a_step(config, algorithm), _balance(algorithm, examples)
     source = OfflineSource(examples, seed=config.seed, batch_size=algorithm.batch_size, mixed=mixed,
                            max_prompt_tokens=config.rollout.max_prompt_tokens,
                            max_new_tokens=config.rollout.max_new_tokens)
@@ -124,7 +127,7 @@ def offline_source(config: RunConfig, task: Task, tokenizer: Any) -> OfflineSour
     return source
 
 
-def _rows_of_a_step(config: RunConfig, algorithm: KtoConfig, examples: ExampleFile) -> int:
+def _rows_of_a_step(config: RunConfig, algorithm: KtoConfig) -> int:
     """Rows of an optimizer step, which must be two at least, of prompts that differ."""
     rows = algorithm.batch_size // config.trainer.mini_batches
     if rows < 2:
@@ -132,8 +135,6 @@ def _rows_of_a_step(config: RunConfig, algorithm: KtoConfig, examples: ExampleFi
                                   got=f"algorithm.batch_size={algorithm.batch_size} in "
                                       f"trainer.mini_batches={config.trainer.mini_batches}",
                                   expected="at least 2 completions a step", remedy="raise algorithm.batch_size"))
-    if examples.prompts < 2:
-        raise _one_prompt(examples.name)
     return rows
 
 
@@ -145,9 +146,3 @@ def _balance(algorithm: KtoConfig, examples: ExampleFile) -> list[str]:
         return []
     return [f"warning: {wanted} wanted and {unwanted} unwanted completions weigh {found.ratio:.3g} to 1; the paper has "
             "1 to 4/3. Set algorithm.desirable_weight or algorithm.undesirable_weight"]
-
-
-def _one_prompt(name: str) -> DataError:
-    return DataError(message(f"{name} has completions of one prompt only", got="the same prompt in every usable row",
-                             expected="at least two prompts: kto compares with completions of another",
-                             remedy="add rows of other prompts"))

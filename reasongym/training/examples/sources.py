@@ -45,14 +45,9 @@ class ExampleFile(Examples):
         self.rows, self.name, self.digest = len(self._file), str(path), self._file.digest
         self.labels: Counter[bool] = Counter()
         self._sampled = self._foreign = 0
-        first: object = None
-        self.prompts = 1  # different ones, counted up to 2
         for index, value in enumerate(self._file.all()):
-            row = read_row(value, self._file.place(index), kind)
-            self._check(row, self._file.place(index))
-            prompt = (row.prompt_ids, row.messages)
-            first = first or prompt
-            self.prompts += self.prompts < 2 and prompt != first
+            place = self._file.place(index)
+            self._check(read_row(value, place, kind), place)
 
     def samples(self, row: int) -> list[Sample]:
         found = read_row(self._file.row(row), self._file.place(row), self._kind)
