@@ -165,3 +165,12 @@ def test_every_setting_reaches_the_algorithm_and_every_argument_has_a_setting(na
 def test_each_name_on_the_command_line_is_an_algorithm_with_settings_and_a_row_in_the_table() -> None:
     assert list(ALGORITHMS) == list(ALGORITHM_CONFIGS)
     assert all(all(module.ABOUT) for module in ALGORITHMS.values())
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_the_table_tells_of_the_defaults(name: str) -> None:
+    about, config = ALGORITHMS[name].ABOUT, ALGORITHM_CONFIGS[name]()  # type: ignore[call-arg]
+    assert isinstance(config, PolicyGradientConfig)
+    assert about.aggregation.split(";")[0] == config.aggregation
+    assert about.kl.startswith("off") or about.kl == "none"
+    assert config.kl.coefficient == 0

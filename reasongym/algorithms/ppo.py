@@ -44,7 +44,8 @@ __all__ = ["ABOUT", "Advantages", "ValueLoss", "advantages", "explained_variance
 ABOUT = About(
     title="Proximal policy optimization", paper="Schulman et al. 2017, arXiv 1707.06347", kind="critic",
     advantage="GAE from a critic, whitened over the step", ratio="of each token",
-    clip="1 - low .. 1 + high, equal in the paper; the value too", aggregation="token", kl="k1 in the reward")
+    clip="1 - low .. 1 + high, equal in the paper; the value too", aggregation="token",
+    kl="off; k1 in the reward, usually")
 
 
 class Advantages(NamedTuple):

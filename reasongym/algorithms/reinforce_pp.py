@@ -39,7 +39,7 @@ __all__ = ["ABOUT", "advantages", "loss"]
 ABOUT = About(
     title="REINFORCE++", paper="Hu et al. 2025, arXiv 2501.03262", kind="batch",
     advantage="return, whitened over the step", ratio="of each token", clip="1 - low .. 1 + high, equal in the paper",
-    aggregation="token", kl="k1 in the reward")
+    aggregation="token", kl="off; k1 in the reward in the paper")
 
 
 def advantages(*, rewards_B: Tensor, groups_B: Tensor, penalty_BT: Tensor, mask_BT: Tensor, gamma: float) -> Tensor:

@@ -42,7 +42,7 @@ __all__ = ["ABOUT", "advantages", "loss"]
 ABOUT = About(
     title="REINFORCE++ with a baseline", paper="Hu et al. 2025, arXiv 2501.03262", kind="batch",
     advantage="r - group mean, scaled over the step", ratio="of each token",
-    clip="1 - low .. 1 + high, equal in the paper", aggregation="token", kl="k2 in the loss")
+    clip="1 - low .. 1 + high, equal in the paper", aggregation="token", kl="off; k2 in the loss in the paper")
 
 
 def advantages(*, rewards_B: Tensor, groups_B: Tensor, penalty_BT: Tensor, mask_BT: Tensor, gamma: float) -> Tensor:
