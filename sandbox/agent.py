@@ -128,7 +128,7 @@ def _resize(folder: str, size_mb: int) -> None:
 def _be_the_job(descriptors: Sequence[int], report: int, settings: Settings) -> inner.Program:
     try:
         return inner.become(descriptors, report, work=settings.work, without=settings.without,
-                            residents=settings.residents)
+                            residents=settings.residents, own_groups=settings.resizable)
     except BaseException as error:  # whatever it is, the program must not run, nor this process serve jobs
         os.write(report, f"{type(error).__name__}: {error}".encode()[:4000])
         os._exit(1)

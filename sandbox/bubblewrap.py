@@ -16,7 +16,7 @@ from pathlib import Path
 from reasongym.sandbox import boot
 from reasongym.sandbox.jobs import Limits, SandboxError
 from reasongym.sandbox.local import LAYERS, hidden_folders, shown_folders
-from reasongym.sandbox.namespaces import DEVICES, INNER_ID, LINKS, PARTS
+from reasongym.sandbox.namespaces import DEVICES, INNER_ID, LINKS, PARTS, STREAMS
 from reasongym.sandbox.process import ChildEnclosure
 
 __all__ = ["BubblewrapWalls"]
@@ -82,6 +82,8 @@ class BubblewrapWalls:
         arguments += [word for name in DEVICES for word in ("--dev-bind", f"/dev/{name}", f"/dev/{name}")]
         for path in hidden_folders(shown):
             arguments += ["--tmpfs", path, "--remount-ro", path]
+        for name, target in STREAMS.items():
+            arguments += ["--symlink", target, f"/dev/{name}"]
         arguments += ["--ro-bind", str(Path(__file__).resolve().parent), AGENT_AT, "--proc", "/proc"]
         for place in PARTS.values():
             arguments += ["--perms", "0700", "--size", str(PART_MB * 2**20), "--tmpfs", place]

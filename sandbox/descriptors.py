@@ -64,12 +64,20 @@ def _check(job: Job) -> None:
         raise ValueError(f"a job's files do not fit: got {size} bytes, expected at most half of work_mb, "
                          f"{job.limits.work_mb} MiB")
     for name in job.files:
-        if name in {"", ".", ".."} or "/" in name or "\0" in name or len(name.encode()) > 200:
+        if name in {"", ".", ".."} or "/" in name or "\0" in name or _num_bytes(name) > 200:
             raise ValueError(f"a file of a job has no plain name: got {name!r}, expected one without folders")
     if job.main not in job.files:
         raise ValueError(f"the main file is not among the files: got {job.main!r}, expected one of {list(job.files)}")
     if any("\0" in argument for argument in job.arguments):
         raise ValueError("an argument of a job contains a null character, which no program can be given")
+
+
+def _num_bytes(name: str) -> int:
+    """Of bytes that are no text as well, which Python passes on as lone surrogates. Raises ValueError for others."""
+    try:
+        return len(os.fsencode(name))
+    except UnicodeEncodeError:
+        raise ValueError(f"a file of a job has a name that no file can have: got {name!r}") from None
 
 
 def _packed(job: Job) -> bytes:

@@ -7,12 +7,14 @@ before the last step, and everything that needs a right comes before that right 
 
 from __future__ import annotations
 
+import _sitebuiltins
 import json
 import os
 import resource
 import signal
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from types import TracebackType
 from typing import Any, NamedTuple
 
 from reasongym.sandbox import linux, seccomp
@@ -37,13 +39,16 @@ class Program(NamedTuple):
 
 
 def become(descriptors: Sequence[int], report: int, *, work: str, without: Collection[str],
-           residents: int | None) -> Program:
+           residents: int | None, own_groups: bool) -> Program:
     """Turn this freshly forked process into the job's.
 
+    own_groups: a namespace of control groups that begins at the worker's, whose name says how the host calls it.
     descriptors: the job, stdin, stdout, stderr and, of a session, the channel. report: a pipe's end; a failure before
     the program runs is written there and is the sandbox's; its closing says that all went well.
     """
     os.setsid()
+    if own_groups:
+        linux.unshare(linux.CLONE_NEWCGROUP)
     report = _arrange(descriptors, report)
     _reset_signals()
     os.chdir(work)
@@ -68,7 +73,6 @@ def set_limits(limits: Mapping[str, Any], residents: int | None) -> None:
         resource.RLIMIT_AS: limits["memory_mb"] * MIB,
         resource.RLIMIT_FSIZE: limits["file_mb"] * MIB,
         resource.RLIMIT_NOFILE: limits["open_files"],
-        resource.RLIMIT_STACK: min(8, limits["memory_mb"]) * MIB,
         resource.RLIMIT_CORE: 1,  # at 0 a machine's handler of core dumps, a program outside, would still be started
         resource.RLIMIT_MEMLOCK: 0, resource.RLIMIT_MSGQUEUE: 0,
         resource.RLIMIT_SIGPENDING: 256, resource.RLIMIT_NICE: 0, resource.RLIMIT_RTPRIO: 0}
@@ -79,6 +83,10 @@ def set_limits(limits: Mapping[str, Any], residents: int | None) -> None:
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (value, value))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + HARD_CPU_GRACE_S))
+    # No hard one: programs that recurse deeply ask for more, of the address space that they have anyway.
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    stack = min(8, limits["memory_mb"]) * MIB
+    resource.setrlimit(resource.RLIMIT_STACK, (stack if hard == resource.RLIM_INFINITY else min(stack, hard), hard))
 
 
 def read_exactly(descriptor: int, size: int) -> bytes:
@@ -135,7 +143,7 @@ def _read_job(descriptor: int) -> dict[str, Any]:
 
 
 def _clean_interpreter(header: Mapping[str, Any], work: str) -> Program:
-    """As `python -I -S main.py` would find it, but that siblings of the main file can be imported."""
+    """As `python -I main.py` would find it, but that siblings of the main file can be imported, and no others."""
     main = f"{work}/{header['main']}"
     sys.argv = [main, *header["arguments"]]
     sys.path.insert(0, work)
@@ -146,10 +154,21 @@ def _clean_interpreter(header: Mapping[str, Any], work: str) -> Program:
     _open_streams()
     namespace = sys.modules["__main__"].__dict__
     builtins = namespace["__builtins__"]
+    for name in ("exit", "quit"):
+        setattr(builtins, name, _sitebuiltins.Quitter(name, "Ctrl-D (i.e. EOF)"))
+    builtins.help = _sitebuiltins._Helper()
+    sys.excepthook = _print_traceback
     namespace.clear()
     namespace.update(__name__="__main__", __file__=main, __builtins__=builtins, __doc__=None, __spec__=None,
                      __loader__=None, __package__=None)
     return Program(header["source"], main)
+
+
+def _print_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """As the interpreter does, without the frame that the program was started from."""
+    if trace is not None and trace.tb_frame.f_back is None and trace.tb_frame.f_code.co_filename == "<string>":
+        trace = error.__traceback__ = trace.tb_next
+    sys.__excepthook__(kind, error, trace)
 
 
 def _open_streams() -> None:

@@ -21,12 +21,14 @@ from typing import NamedTuple, NoReturn
 from reasongym.sandbox import agent, linux
 from reasongym.sandbox.inner import Program
 
-__all__ = ["INNER_ID", "Spec", "main"]
+__all__ = ["INNER_ID", "STREAMS", "Spec", "main"]
 
 INNER_ID = 1000
 """User and group inside. Not 0, so that executing a file never gives a right back."""
 ROOT = "/tmp"
 """Any folder serves: the new root is mounted over it in this mount namespace alone."""
+STREAMS = {"fd": "/proc/self/fd", **{name: f"/proc/self/fd/{number}"
+                                     for number, name in enumerate(("stdin", "stdout", "stderr"))}}
 DEVICES = ("null", "zero", "full", "random", "urandom")
 LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 RESIDENTS = 2
@@ -178,6 +180,8 @@ def _lay_out(spec: Spec, sources: dict[str, int]) -> agent.Handles:
     for name, descriptor in devices.items():
         _show(descriptor, f"{ROOT}/dev/{name}", is_folder=False)
         os.close(descriptor)
+    for name, target in STREAMS.items():
+        os.symlink(target, f"{ROOT}/dev/{name}")
     for path in spec.masked:
         linux.mount("tmpfs", ROOT + path, "tmpfs", PRIVATE | linux.MS_RDONLY, "size=4k,nr_inodes=2,mode=555")
     handles = _lay_out_proc(f"{ROOT}/proc") if "pid" not in spec.without else agent.Handles()

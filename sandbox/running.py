@@ -218,7 +218,7 @@ class RunningJob:
     def _ending(self, code: int, ended: dict[str, Any], memory: Memory, stderr: bytes) -> Ending:
         if ended["cause"] and code < 0:  # else it ended by itself just before it would have been killed
             return ENDINGS[ended["cause"]]
-        if (memory.ran_out and code != 0) or (code == 1 and stderr.rstrip().endswith(OUT_OF_MEMORY)):
+        if (memory.ran_out and code != 0) or (code == 1 and _last_line(stderr).startswith(OUT_OF_MEMORY)):
             return Ending.MEMORY  # the second is the program's own word, which can only be to its disadvantage
         killed_late = code == -signal.SIGKILL and ended["cpu_s"] >= self._job.limits.cpu_s
         if code == -signal.SIGXCPU or killed_late:
@@ -229,3 +229,7 @@ class RunningJob:
     def worker_is_clean(self) -> bool:
         """After `finish`: nothing of the job was left."""
         return self._report is not None and not self._report.get("left", "failed")
+
+
+def _last_line(stderr: bytes) -> bytes:
+    return stderr[-4096:].rstrip().rpartition(b"\n")[2]

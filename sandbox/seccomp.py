@@ -13,9 +13,9 @@ import struct
 from functools import lru_cache
 
 from reasongym.sandbox.syscalls import (
-    ABSENT,
     AGENT_NEEDS,
     ALLOWED,
+    ANSWERED,
     ARCHITECTURES,
     CONDITIONAL,
     FATAL,
@@ -43,7 +43,8 @@ def program(machine: str) -> bytes:
              _line(_LOAD, _NUMBER_AT)]
     if machine == "x86_64":
         lines += [_line(_GREATER, _X32 - 1, 0, 1), _line(_RETURN, _KILL)]
-    for table, verdict in ((ALLOWED, _ALLOW), (ABSENT, _ERRNO | errno.ENOSYS), (FATAL, _KILL)):
+    answered = ((table, _ERRNO | answer) for table, answer in ANSWERED)
+    for table, verdict in ((ALLOWED, _ALLOW), *answered, (FATAL, _KILL)):
         for numbers in table.values():
             if (number := numbers[column]) is not None:
                 lines += [_line(_EQUAL, number, 0, 1), _line(_RETURN, verdict)]
@@ -85,7 +86,7 @@ def oci_profile() -> str:
     plain = sorted({*ALLOWED, *AGENT_NEEDS})
     rules: list[dict[str, object]] = [
         {"names": plain, "action": "SCMP_ACT_ALLOW"},
-        {"names": sorted(ABSENT), "action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS},
+        *({"names": sorted(table), "action": "SCMP_ACT_ERRNO", "errnoRet": answer} for table, answer in ANSWERED),
         {"names": sorted(FATAL), "action": "SCMP_ACT_KILL_PROCESS"}]
     for name, alternatives in RULES.items():
         if name not in plain:

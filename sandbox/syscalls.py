@@ -10,7 +10,7 @@ import errno
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["ABSENT", "AGENT_NEEDS", "ALLOWED", "ARCHITECTURES", "CONDITIONAL", "FATAL", "LAST_KNOWN", "REFUSAL",
+__all__ = ["AGENT_NEEDS", "ALLOWED", "ANSWERED", "ARCHITECTURES", "CONDITIONAL", "FATAL", "LAST_KNOWN", "REFUSAL",
            "RULES", "Compare"]
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -43,12 +43,12 @@ mkdir:83:- mkdirat:258:34 rmdir:84:- unlink:87:- unlinkat:263:35 rename:82:- ren
 link:86:- linkat:265:37 symlink:88:- symlinkat:266:36 mknod:133:- mknodat:259:33 chmod:90:- fchmod:91:52
 fchmodat:268:53 fchmodat2:452:452 chown:92:- fchown:93:55 lchown:94:- fchownat:260:54 truncate:76:45 ftruncate:77:46
 fallocate:285:47 utime:132:- utimes:235:- utimensat:280:88 futimesat:261:- umask:95:166 chdir:80:49 fchdir:81:50
-getcwd:79:17 fsync:74:82 fdatasync:75:83 sync_file_range:277:84 fadvise64:221:223 flock:73:32 dup:32:23 dup2:33:-
+getcwd:79:17 flock:73:32 dup:32:23 dup2:33:-
 dup3:292:24 pipe:22:- pipe2:293:59 copy_file_range:326:285 sendfile:40:71 poll:7:- ppoll:271:73 select:23:-
 pselect6:270:72 epoll_create:213:- epoll_create1:291:20 epoll_ctl:233:21 epoll_wait:232:- epoll_pwait:281:22
 epoll_pwait2:441:441 eventfd:284:- eventfd2:290:19 timerfd_create:283:85 timerfd_settime:286:86
 timerfd_gettime:287:87 signalfd:282:- signalfd4:289:74 mmap:9:222 munmap:11:215 mremap:25:216 mprotect:10:226
-madvise:28:233 brk:12:214 msync:26:227 mincore:27:232 membarrier:324:283 futex:202:98 futex_waitv:449:449
+madvise:28:233 brk:12:214 mincore:27:232 membarrier:324:283 futex:202:98 futex_waitv:449:449
 set_robust_list:273:99 get_robust_list:274:100 rseq:334:293 set_tid_address:218:96 sched_yield:24:124
 sched_getaffinity:204:123 sched_getparam:143:121 sched_getscheduler:145:120 sched_get_priority_max:146:125
 sched_get_priority_min:147:126 sched_rr_get_interval:148:127 getcpu:309:168 fork:57:- vfork:58:- execve:59:221
@@ -75,6 +75,18 @@ ABSENT = _table("""
 clone3:435:435
 """)
 """ENOSYS. clone3 takes its flags in memory, where no filter can read them; C libraries fall back to clone."""
+UNSUPPORTED = _table("""
+setxattr:188:5 lsetxattr:189:6 fsetxattr:190:7 getxattr:191:8 lgetxattr:192:9 fgetxattr:193:10 listxattr:194:11
+llistxattr:195:12 flistxattr:196:13 removexattr:197:14 lremovexattr:198:15 fremovexattr:199:16
+""")
+"""ENOTSUP, as on a file system without attributes: shutil.copy2 then goes on without them, and at any other fails."""
+DONE = _table("""
+fsync:74:82 fdatasync:75:83 sync_file_range:277:84 sync:162:81 syncfs:306:267 msync:26:227 fadvise64:221:223
+""")
+"""Said to have succeeded, and not carried out: nothing that a job writes is on a disk, and of the system's files they
+would flush the machine's writes or drop its cached pages, which other jobs feel."""
+ANSWERED = ((ABSENT, errno.ENOSYS), (UNSUPPORTED, errno.ENOTSUP), (DONE, 0))
+"""What never reaches the kernel, with what it is told."""
 FATAL = _table("""
 ptrace:101:117 process_vm_readv:310:270 process_vm_writev:311:271 process_madvise:440:440 kexec_load:246:104
 kexec_file_load:320:294 init_module:175:105 finit_module:313:273 delete_module:176:106 bpf:321:280

@@ -1,5 +1,6 @@
-"""From a cold start to reinforcement learning on programs: SFT on worked solutions, then GRPO on what the sandbox says of
-the answers. The model is tiny and learns four functions by heart, well enough to write them right now and then."""
+"""From a cold start to reinforcement learning on programs: SFT on worked solutions, then GRPO on what the sandbox
+says of the answers. The model is tiny and learns four functions by heart, well enough to write them right now and
+then."""
 
 from __future__ import annotations
 

@@ -398,7 +398,11 @@ def test_an_answer_that_keeps_its_tests_busy_does_not_leave_its_group() -> None:
     ({"entry_point": "f", "check": ""}, "source text"), ({**ADD, "check": "x"}, "one of"),
     ({**ADD, "float_tolerence": 1}, "did you mean 'float_tolerance'"), ({**ADD, "compare": "fuzzy"}, "compare"),
     ({**ADD, "float_tolerance": 2}, "float_tolerance"), ({**ADD, "limits": {"cpu": 1}}, "did you mean 'cpu_s'"),
-    ({**ADD, "limits": {"cpu_s": -1}}, "above 0"), ({**ADD, "limits": {"memory_mb": 1}}, "at least 64"),
+    ({**ADD, "limits": {"cpu_s": 0.001}}, "from 0.1"), ({**ADD, "limits": {"memory_mb": 1}}, "from 64"),
+    ({"entry_point": "f", "tests": [{"args": [list(range(250_000))], "expected": 1}]}, "items"),
+    ({"entry_point": "f", "tests": [{"args": [1 << 10**6], "expected": 1}]}, "an int of"),
+    ({"entry_point": "f", "tests": [{"args": [{1 + n * (2**61 - 1) for n in range(1000)}], "expected": 1}]}, "hashes"),
+    ({"stdio": [{"output": "x" * (5 * 2**20)}]}, "4194304 bytes"),
     ({**ADD, "partial": 1}, "partial"), ({**CHECK, "compare": "float"}, "own"),
 ])
 def test_a_reference_that_cannot_be_used_is_an_error(reference: object, says: str) -> None:
@@ -467,7 +471,8 @@ def test_all_that_count_passed_is_not_all() -> None:
 def test_limits_of_a_job_are_those_of_the_reference() -> None:
     limits = read_limits({"cpu_s": 2, "memory_mb": 64})
     assert limits.of_all() == Limits(cpu_s=6, wall_s=60, memory_mb=64)
-    assert limits.of_one() == Limits(cpu_s=2, wall_s=8, memory_mb=64)
+    assert limits.of_one() == Limits(cpu_s=2, wall_s=8, memory_mb=64, output_kb=4096)
+    assert limits.of_one(left_cpu_s=0.5, left_wall_s=1.5) == Limits(cpu_s=0.5, wall_s=1.5, memory_mb=64, output_kb=4096)
 
 
 def test_a_reference_may_be_json_text() -> None:

@@ -33,6 +33,8 @@ REFERENCES: dict[str, dict[str, object]] = {
                                               for call, value in TESTS.items()]},
     "check": {"entry_point": "add", "check": "def check(candidate):\n" + "".join(
         f"    assert candidate{call[3:]} == {value}\n" for call, value in TESTS.items())},
+    "lazy": {"entry_point": "add", "check": "def check(candidate):\n    assert all(map(lambda case: "
+             "candidate(*case[0]) == case[1], [((1, 2), 3), ((40, 2), 42), ((100, 7), 107)]))\n"},
     "asserts": {"entry_point": "add", "tests": [f"assert {call} == {value}" for call, value in TESTS.items()]},
     "stdio": {"stdio": [{"input": "41\n", "output": "42\n"}, {"input": "99\n", "output": "100\n"}]}}
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
+from attack_suite import below
 from click.testing import CliRunner, Result
 
 from reasongym.cli import cli
@@ -48,6 +52,8 @@ def test_output_that_is_no_text_is_passed_on(run: Runner) -> None:
     ("import time; time.sleep(60)", ("--timeout", "0.3"), 124, "0.3 s of wall time (--timeout)"),
     ("while True: pass", ("--cpu-s", "0.2"), 137, "0.2 s of CPU time (--cpu-s)"),
     ("bytearray(10**9)", ("--memory-mb", "64"), 1, "out of memory at 64 MiB"),
+    ("while True: pass", ("--cpu-s", "1"), 152, "1 s of CPU time (--cpu-s)"),
+    ("print('MemoryError'); raise SystemExit('no MemoryError')", (), 1, ""),
     ("print('x' * 5000)", ("--output-kb", "1"), 0, "beyond 1 KiB was dropped"),
     ("import os; os.kill(os.getpid(), 15)", (), 143, ""),
     ("import ctypes; ctypes.CDLL(None).unshare(0)", (), 159, ""),
@@ -58,6 +64,57 @@ def test_what_a_limit_ends_is_said_and_has_its_status(run: Runner, source: str, 
     assert done.exit_code == status, done.output
     assert said in done.stderr
     assert ("reasongym sandbox:" in done.stderr) == bool(said)
+
+
+def test_a_traceback_begins_in_the_program(run: Runner) -> None:
+    """The frame that starts it is no business of who wrote it."""
+    lines = run("def f():\n    return 1 / 0\n\nf()").stderr.splitlines()
+    assert (lines[:2], lines[-1]) == (["Traceback (most recent call last):", '  File "/work/answer.py", line 4, in '
+                                       "<module>"], "ZeroDivisionError: division by zero")
+    assert run("def f(:").stderr.startswith('  File "/work/answer.py", line 1\n')
+
+
+def command(path: Path) -> list[str]:
+    return [sys.executable, "-m", "reasongym", "sandbox", "run", "--backend", "local", str(path)]
+
+
+@pytest.mark.parametrize("stdout", [">&-", ">/dev/full"])
+def test_output_that_cannot_be_passed_on_is_said_in_one_line(tmp_path: Path, stdout: str) -> None:
+    path = tmp_path / "many.py"
+    path.write_text("import sys\nfor n in range(10**5): print(n)\nassert sys.stdin.read() == ''")
+    shell = f'"$@" {stdout} </dev/null'
+    done = subprocess.run(["sh", "-c", shell, "sh", *command(path)], stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 125
+    assert done.stderr.startswith("error: standard output of the program cannot be passed on: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_interrupt_ends_it_with_its_status(tmp_path: Path) -> None:
+    path = tmp_path / "sleeps.py"
+    path.write_text("import time\ntime.sleep(60)")
+    with subprocess.Popen(command(path), stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.close()
+        while not below(process.pid):
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert process.stderr is not None
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_a_file_that_would_be_waited_for_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    done = CliRunner().invoke(cli, ["sandbox", "run", str(tmp_path / "pipe")])
+    assert (done.exit_code, "no regular file" in done.stderr) == (2, True)
+
+
+def test_a_name_that_is_no_text_is_a_name(tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/a\xff.py"
+    with open(path, "w") as file:
+        file.write("import sys; print(ascii(sys.argv[0]))")
+    assert CliRunner().invoke(cli, ["sandbox", "run", "--backend", "local", os.fsdecode(path)]).stdout \
+        == "'/work/a\\udcff.py'\n"
 
 
 def test_a_longer_timeout_allows_as_much_processor_time(run: Runner) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -19,6 +21,7 @@ __all__ = ["command"]
 WALL_TIME_STATUS = 124
 FAILURE_STATUS = 125
 """Of the sandbox itself. Both as timeout(1) and container engines have them; a program may exit with them too."""
+INTERRUPTED_STATUS = 130
 MAX_STDIN = 64 * 2**20
 PROBED = ("docker", "local")
 LEFT_OPEN = {
@@ -71,15 +74,19 @@ def run(file: Path, arguments: tuple[str, ...], backend: str, without: tuple[str
         **limits: float | None) -> None:
     """Run one Python FILE with ARGUMENTS; standard input is passed on, its output printed when it ends.
 
-    Exit status: the program's; 128 + N if signal N ended it, as CPU time and memory limits do (137); 124 at the wall
-    time limit; 125 if the sandbox failed; 2 if the request cannot be carried out. What a limit ended is said on
-    standard error.
+    Exit status: the program's; 128 + N if signal N ended it (CPU time: 152, or 137 where it ignored that or several
+    processes used it; memory: 137, or the program's own 1 after a MemoryError); 124 at the wall time limit; 125 if the
+    sandbox failed or the output cannot be written; 130 after an interrupt; 2 if the request cannot be carried out.
+    What a limit ended is said on standard error.
     """
     from reasongym.sandbox import Job, SandboxError, open_sandbox
 
-    job = Job(files={file.name: file.read_bytes()}, main=file.name, arguments=arguments, stdin=_standard_input(),
-              limits=_limits(limits))
+    _occupy_streams()
+    if not file.is_file():  # a pipe would be waited for, a device read without end
+        raise click.UsageError(f"FILE is no regular file: got {str(file)!r}, expected a Python program")
     try:
+        job = Job(files={file.name: file.read_bytes()}, main=file.name, arguments=arguments, stdin=_standard_input(),
+                  limits=_limits(limits))
         with open_sandbox(backend, workers=1, without=without, unsafe_no_isolation=unsafe_no_isolation) as sandbox:
             result = sandbox.run(job)
     except ValueError as error:
@@ -87,12 +94,37 @@ def run(file: Path, arguments: tuple[str, ...], backend: str, without: tuple[str
     except SandboxError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(FAILURE_STATUS)
-    for stream, data in ((sys.stdout.buffer, result.stdout), (sys.stderr.buffer, result.stderr)):
-        stream.write(data)
-        stream.flush()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED_STATUS)
+    _pass_on(result)
     if said := _said_of(result, job.limits):
         click.echo(f"reasongym sandbox: {said}", err=True)
     sys.exit(_status(result))
+
+
+def _occupy_streams() -> None:
+    """A standard stream that the shell closed would else be the number of a job's file."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+
+
+def _pass_on(result: Result) -> None:
+    """Both streams, or the end of this process where one cannot be written."""
+    streams = (("standard output", sys.stdout, result.stdout), ("standard error", sys.stderr, result.stderr))
+    for name, stream, data in streams:
+        if not data:
+            continue
+        try:
+            if stream is None:
+                raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+            stream.buffer.write(data)
+            stream.flush()
+        except OSError as error:
+            if stream is not None:  # what is left in its buffer would fail once more at the end
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            click.echo(f"error: {name} of the program cannot be passed on: {error.strerror}", err=True)
+            sys.exit(FAILURE_STATUS)
 
 
 def _standard_input() -> bytes:
@@ -118,9 +150,10 @@ def _limits(given: Mapping[str, float | None]) -> Limits:
 def _said_of(result: Result, limits: Limits) -> str:
     from reasongym.sandbox import Ending
 
+    own_word = ", by its own MemoryError" if result.status == 1 else ""
     ended = {Ending.WALL_TIME: f"stopped after {limits.wall_s:g} s of wall time (--timeout)",
              Ending.CPU_TIME: f"stopped after {limits.cpu_s:g} s of CPU time (--cpu-s)",
-             Ending.MEMORY: f"out of memory at {limits.memory_mb} MiB (--memory-mb)"}.get(result.ending, "")
+             Ending.MEMORY: f"out of memory at {limits.memory_mb} MiB (--memory-mb){own_word}"}.get(result.ending, "")
     cut = f"output beyond {limits.output_kb} KiB was dropped (--output-kb)" if result.cut else ""
     weak = "nothing was isolated" if result.layers == ("none",) else ""
     return "; ".join(part for part in (ended, cut, weak) if part)

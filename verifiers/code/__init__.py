@@ -13,14 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 
 from reasongym.sandbox.backend import Sandbox
 from reasongym.sandbox.jobs import SandboxError
-from reasongym.verifiers.code.candidate import Answer, Candidate, Kind
+from reasongym.verifiers.code.answers import Answer, Kind
+from reasongym.verifiers.code.candidate import Candidate
 from reasongym.verifiers.code.check_tests import Examination, check_trials
 from reasongym.verifiers.code.extraction import choices, is_head
 from reasongym.verifiers.code.function_tests import call_trials
-from reasongym.verifiers.code.judgement import Judgement, TestsBroken, judge
+from reasongym.verifiers.code.inside.values import NotPlain
+from reasongym.verifiers.code.judgement import Judgement, TestsBroken, judge, legible
 from reasongym.verifiers.code.reference import Calls, Check, Reference, ReferenceProblem, Runs, read_reference
 from reasongym.verifiers.code.sandboxes import PAIRS, SANDBOXES
 from reasongym.verifiers.code.stdio_tests import stdio_trials
@@ -49,13 +52,18 @@ def code(response: str, reference: object, *, example: Mapping[str, object]) -> 
     found = choices(response, asked.entry_point, prompt)
     if not found.sources:
         return Verdict.unparsable(found.problem)
+    verdict = _attempted(asked, found.sources, prompt, backend or None)
+    return replace(verdict, reason=legible(verdict.reason))
+
+
+def _attempted(asked: Reference, sources: tuple[str, ...], prompt: str, backend: str | None) -> Verdict:
     failure = ""
     for _ in range(_ATTEMPTS):
         try:
-            return _judged(SANDBOXES.get(backend or None), asked, found.sources, prompt)
+            return _judged(SANDBOXES.get(backend), asked, sources, prompt)
         except SandboxError as error:  # the sandbox, not the candidate
             failure = str(error)
-        except TestsBroken as error:
+        except (TestsBroken, NotPlain) as error:
             return Verdict.error(f"tests: {error}")
     return Verdict.error(f"sandbox: {failure}")
 

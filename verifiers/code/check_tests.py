@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 from reasongym.sandbox.backend import Sandbox, Session
 from reasongym.sandbox.jobs import Job
-from reasongym.verifiers.code.candidate import FRAME_BYTES, Answer, Candidate, Kind
-from reasongym.verifiers.code.inside.values import decode, encode
+from reasongym.verifiers.code.answers import Answer, Kind
+from reasongym.verifiers.code.candidate import Candidate
+from reasongym.verifiers.code.inside.values import MAX_MESSAGE, decode, encode
 from reasongym.verifiers.code.judgement import TestsBroken, Trial
 from reasongym.verifiers.code.limits import CodeLimits, out_of_time
 from reasongym.verifiers.code.programs import EXAMINER, program
@@ -23,15 +24,16 @@ __all__ = ["Examination", "check_trials"]
 
 
 _TOLD = (Kind.VALUE, Kind.RAISED, Kind.ODD)
+_FORGED = "the tests wrote to the channel themselves"
 
 
 class Examination:
     """The tests' session. Opened before the candidate is called; used by one thread."""
 
     def __init__(self, sandbox: Sandbox, limits: CodeLimits) -> None:
-        self.deadline = time.monotonic() + limits.total_wall_s
         self.answered = False
         self.session: Session = sandbox.open(Job(files=program(EXAMINER), limits=limits.of_all()))
+        self.deadline = time.monotonic() + limits.total_wall_s
 
     def close(self) -> None:
         self.session.finish()
@@ -42,19 +44,25 @@ def check_trials(examination: Examination, candidate: Candidate, name: str, chec
     """One a statement, or one for `check`. Raises TestsBroken where the tests fail by themselves.
 
     An answer that no test can be given (a time-out, a program that ended) fails the statement, and without `partial`
-    all of them. Tests that run out of time once they hold a value of the candidate's have it as their reason:
-    `range(len(answer))` may be endless, and an error would let an answer leave its group when it pleases.
+    all of them. So does whatever ends the tests once they hold an answer of the candidate's: `range(len(answer))` may
+    be endless, a parser may crash on the text it was given, and an error would let an answer leave its group when it
+    pleases.
     """
     try:
         return _examined(examination, candidate, name, check, prelude, partial=partial)
-    except _OutOfTime as error:
+    except _Over as over:
         if not examination.answered:
-            raise TestsBroken(str(error)) from None
-        return [Trial("open", f"{error}, with the answer's values", timed_out=True)] * max(len(check.asserts), 1)
+            raise TestsBroken(str(over)) from None
+        problem = f"{over}, with the answer's values"
+        return [Trial("open", problem, timed_out=over.timed_out)] * max(len(check.asserts), 1)
 
 
-class _OutOfTime(Exception):
-    """The tests' session used up its time."""
+class _Over(Exception):
+    """The tests' session is, without a result."""
+
+    def __init__(self, why: str, *, timed_out: bool = False) -> None:
+        super().__init__(why)
+        self.timed_out = timed_out
 
 
 def _examined(examination: Examination, candidate: Candidate, name: str, check: Check, prelude: str, *,
@@ -76,14 +84,14 @@ def _examined(examination: Examination, candidate: Candidate, name: str, check: 
             case ("passed", bytes(said), list(results), str(why)) if said == nonce:
                 return _trials(results, why, num_tests, timed_out=lost is not None and lost.kind is Kind.TIMEOUT)
             case ("broken", bytes(said), str(why)) if said == nonce:
-                raise TestsBroken(why)
+                raise _Over(why)
             case _:
-                raise TestsBroken("the tests wrote to the channel themselves")
+                raise _Over(_FORGED)
 
 
 def _trials(results: list[object], why: str, num_tests: int, *, timed_out: bool) -> list[Trial]:
     if len(results) != num_tests or not all(type(result) is bool for result in results):
-        raise TestsBroken("the tests wrote to the channel themselves")
+        raise _Over(_FORGED)
     return [Trial("open") if result else Trial("open", why or "failed", timed_out=timed_out) for result in results]
 
 
@@ -94,7 +102,7 @@ def _told(answer: Answer) -> tuple[object, ...]:
         case Kind.VALUE:
             return "value", answer.value
         case Kind.RAISED:
-            return "raised", answer.name, answer.text
+            return "raised", answer.name, answer.base, answer.text
         case Kind.ODD:
             return "odd", answer.value
     return "lost", answer.described
@@ -102,25 +110,26 @@ def _told(answer: Answer) -> tuple[object, ...]:
 
 def _send(examination: Examination, value: object) -> None:
     try:
-        examination.session.send(encode(value), timeout_s=max(examination.deadline - time.monotonic(), 0.001))
+        frame = encode(value, limit=MAX_MESSAGE)
+        examination.session.send(frame, timeout_s=max(examination.deadline - time.monotonic(), 0.001))
     except (EOFError, TimeoutError):
         raise _end(examination) from None
     except ValueError as error:
-        raise TestsBroken(f"they do not fit into a message: {error}") from None
+        raise _Over(f"they do not fit into a message: {error}") from None
 
 
 def _receive(examination: Examination) -> object:
     left = max(examination.deadline - time.monotonic(), 0.001)
     try:
-        return decode(examination.session.receive(timeout_s=left, limit_bytes=FRAME_BYTES))
+        return decode(examination.session.receive(timeout_s=left, limit_bytes=MAX_MESSAGE), limit=MAX_MESSAGE)
     except (EOFError, TimeoutError):
         raise _end(examination) from None
     except ValueError as error:
-        raise TestsBroken(f"the tests wrote to the channel themselves: {error}") from None
+        raise _Over(f"{_FORGED}: {error}") from None
 
 
-def _end(examination: Examination) -> Exception:
+def _end(examination: Examination) -> _Over:
     result = examination.session.finish()
     if out_of_time(result) or time.monotonic() >= examination.deadline:
-        return _OutOfTime("the tests ran out of time")
-    return TestsBroken(f"the tests ended their process ({result.ending}, status {result.status})")
+        return _Over("the tests ran out of time", timed_out=True)
+    return _Over(f"the tests ended their process ({result.ending}, status {result.status})")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from reasongym.verifiers.code.candidate import Candidate, Kind
+from reasongym.verifiers.code.answers import Kind
+from reasongym.verifiers.code.candidate import Candidate
 from reasongym.verifiers.code.comparing import Comparison, same, shown
 from reasongym.verifiers.code.judgement import Trial
 from reasongym.verifiers.code.reference import CallTest

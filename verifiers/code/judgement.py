@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from reasongym.verifiers.code.candidate import Answer, Kind
+from reasongym.verifiers.code.answers import Answer, Kind
 from reasongym.verifiers.code.reference import Shelf
 from reasongym.verifiers.verdict import Status, Verdict
 
-__all__ = ["Judgement", "TestsBroken", "Trial", "judge"]
+__all__ = ["Judgement", "TestsBroken", "Trial", "judge", "legible"]
+
+_MAX_REASON = 500
 
 
 class TestsBroken(Exception):
@@ -67,3 +69,9 @@ def _reason(number: int, trial: Trial, num_tests: int) -> str:
     if trial.shelf == "hidden":
         return f"test {number} of {num_tests}, hidden: {'too slow' if trial.timed_out else 'failed'}"
     return f"test {number} of {num_tests}: {trial.problem}{f' ({trial.detail})' if trial.detail else ''}"
+
+
+def legible(text: str) -> str:
+    """One short line without characters that a terminal obeys: programs and tests wrote parts of it."""
+    cut = text[:_MAX_REASON]
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in cut)[:_MAX_REASON]

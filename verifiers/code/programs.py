@@ -24,6 +24,6 @@ module.main()
 @cache
 def program(name: str) -> MappingProxyType[str, bytes]:
     """CALLER or EXAMINER with the modules it imports."""
-    names = ("values", "channel", name)
+    names = ("values", "channel", *(("reading",) if name == EXAMINER else ()), name)
     sources = {f"{each}.py": (Path(__file__).parent / "inside" / f"{each}.py").read_bytes() for each in names}
     return MappingProxyType({"main.py": _BOOT.format(names=names).encode(), **sources})

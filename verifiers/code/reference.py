@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from reasongym.verifiers.code.comparing import COMPARISONS, Comparison
-from reasongym.verifiers.code.inside.values import encode
-from reasongym.verifiers.code.limits import CodeLimits, read_limits
+from reasongym.verifiers.code.inside.values import decode, encode
+from reasongym.verifiers.code.limits import MAX_OUTPUT, CodeLimits, read_limits
 
 __all__ = ["CallTest", "Calls", "Check", "Reference", "ReferenceProblem", "Runs", "Shelf", "StdioTest",
            "read_reference"]
@@ -185,7 +185,7 @@ def _call_test(value: object, shelf: Shelf) -> CallTest:
         raise ReferenceProblem(f'a test is {{"args": [...], "kwargs": {{...}}, "expected": ...}}, got {value!r:.80}')
     made = CallTest(shelf, list(args), dict(kwargs), test["expected"])
     try:
-        encode(list(made))
+        decode(encode(list(made)))  # as the candidate's side will: else every answer would be wrong
     except (ValueError, RecursionError) as error:
         raise ReferenceProblem(f"a test holds {error}, which is no plain value within the bounds") from None
     return made
@@ -196,4 +196,6 @@ def _stdio_test(value: object, shelf: Shelf) -> StdioTest:
     given, expected = test.get("input", ""), test.get("output")
     if not isinstance(given, str) or not isinstance(expected, str) or test.keys() - {"input", "output"}:
         raise ReferenceProblem(f'a test is {{"input": text, "output": text}}, got {value!r:.80}')
+    if len(expected.encode("utf-8", "replace")) > MAX_OUTPUT:
+        raise ReferenceProblem(f"a test expects more than {MAX_OUTPUT} bytes, which is the most that is read")
     return StdioTest(shelf, given, expected)

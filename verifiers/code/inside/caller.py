@@ -5,9 +5,11 @@ anything: all of that is the candidate's own word, which the host compares with 
 What a call changes (globals, files opened, arguments) stays in its child; files on disk and processes left behind are
 the program's until its session ends.
 
-    host: {"choices", "entry_point", "prelude"}   caller: ("loaded", index), ("none", why) or ("failed", class, text)
+    host: {"choices", "entry_point", "prelude"}   caller: ("loaded", index), ("none", why) or
+                                                          ("failed", class, built-in class, text)
     host: {"name", "args", "kwargs", "cpu_s"}     caller: ("ended", wait status, CPU seconds, encoded answer)
-The encoded answer: ("value", value), ("raised", class, text) or ("odd", why it does not travel, its truth).
+The encoded answer: ("value", value), ("raised", class, the built-in class it is of, text) or ("odd", why it does
+not travel, its truth).
 """
 
 from __future__ import annotations
@@ -46,11 +48,17 @@ def main() -> None:
     try:
         run_prompt(order["prelude"], program.__dict__)
         exec(compile(order["choices"][index], "solution.py", "exec"), program.__dict__)
-    except BaseException as error:  # boundary: a program may raise anything, SystemExit too
-        send(("failed", *_told(error)))
-        return
+    except BaseException as error:  # boundary: a program may raise anything
+        if not _is_quiet_end(error, program, order["entry_point"]):
+            send(("failed", *_told(error)))
+            return
     send(("loaded", index))
     _serve(program, spool)
+
+
+def _is_quiet_end(error: BaseException, program: object, name: str) -> bool:
+    """`exit()` as the last line: what stands before it is there."""
+    return type(error) is SystemExit and error.code in (None, 0) and hasattr(program, name)
 
 
 def _choose(choices: list[str], entry_point: str | None) -> tuple[int | None, str]:
@@ -68,7 +76,8 @@ def _choose(choices: list[str], entry_point: str | None) -> tuple[int | None, st
                     return index, ""
             why = f"no {entry_point} is defined"
         except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError) as error:
-            why = ": ".join(_told(error))
+            name, _, text = _told(error)
+            why = f"{name}: {text}"
     return None, why
 
 
@@ -118,10 +127,11 @@ def _answer(program: object, call: dict[str, Any]) -> bytes:
         return encode(("odd", why, True))
 
 
-def _told(error: BaseException) -> tuple[str, str]:
-    """Class name and text, of plain types whatever the class claims."""
+def _told(error: BaseException) -> tuple[str, str, str]:
+    """Class name, that of the first built-in class it is of, and text, of plain types whatever the class claims."""
     try:
         text = str.__str__(str(error))[:_TEXT]
+        base = next(each.__name__ for each in type(error).__mro__ if each.__module__ == "builtins")
     except BaseException:  # its own __str__ may raise
-        text = ""
-    return str.__str__(type(error).__name__)[:_TEXT], text
+        text, base = "", "Exception"
+    return str.__str__(type(error).__name__)[:_TEXT], str.__str__(base)[:_TEXT], text

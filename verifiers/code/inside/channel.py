@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import struct
 
-from reasongym.verifiers.code.inside.values import decode, encode
+from reasongym.verifiers.code.inside.values import MAX_MESSAGE, decode, encode
 
 __all__ = ["receive", "run_prompt", "send"]
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 def receive() -> Any:
     """The next value. Ends the process where the host has gone."""
-    return decode(_read(struct.unpack(">I", _read(4))[0]))
+    return decode(_read(struct.unpack(">I", _read(4))[0]), limit=MAX_MESSAGE)
 
 
 def send(value: object) -> None:
     """Raises NotPlain before anything is written."""
-    frame = encode(value)
+    frame = encode(value, limit=MAX_MESSAGE)
     left = memoryview(struct.pack(">I", len(frame)) + frame)
     while left:
         left = left[os.write(_DESCRIPTOR, left):]

@@ -1,12 +1,14 @@
 """Inside the tests' sandbox: runs a data set's tests; their calls of the candidate go to the host and back as data.
 
 The candidate's code is never here: what it returned is rebuilt from bytes as exact plain types, so no `__eq__` of its
-own can meet an assertion. A test that fails because of what the candidate returned or raised is the candidate's
-failure; a test that does not parse, raises before its first call, or names what nobody defines is broken.
+own can meet an assertion. Broken are tests that do not compile, import what is not there, or fail before the candidate
+has answered once. From then on every failure of theirs is the candidate's: an UnboundLocalError, a SyntaxError of
+`eval(candidate(1))`, a value that cannot be passed on may all be what it answered, and one that could make its tests
+look broken would leave its group when it pleases.
 
     host: {"nonce", "prelude", "source", "asserts", "entry_point"}
     examiner: ("call", name, args, kwargs)
-    host: ("value", value), ("odd", its truth), ("raised", class, text) or ("lost", why)
+    host: ("value", value), ("odd", its truth), ("raised", class, built-in class, text) or ("lost", why)
     examiner: ("passed", nonce, [bool, ...], why the first failed) or ("broken", nonce, why)
 """
 
@@ -16,11 +18,12 @@ import builtins
 import sys
 
 from reasongym.verifiers.code.inside.channel import receive, run_prompt, send
+from reasongym.verifiers.code.inside.reading import missing_import, names_exceptions
 
 __all__ = ["main"]
 
-_TESTS_OWN = (NameError, ImportError, SyntaxError)
-"""What no plain value of a candidate's can provoke in a test that is sound."""
+_SWALLOWED = (StopIteration, StopAsyncIteration, GeneratorExit)
+"""What iteration takes for its own end: `all(map(candidate, cases))` would end, and hold, at the first of them."""
 
 _MAX_LENT = 20
 
@@ -34,7 +37,7 @@ def main() -> None:
     order = receive()
     examiner = _Examiner(str(order["entry_point"]))
     try:
-        examiner.load(str(order["prelude"]), str(order["source"]))
+        examiner.load(str(order["prelude"]), str(order["source"]), order["asserts"])
         passed = examiner.examine(order["asserts"])
     except _Broken as error:
         send(("broken", order["nonce"], str(error)))
@@ -42,8 +45,8 @@ def main() -> None:
         send(("passed", order["nonce"], passed, examiner.why))
 
 
-class _Broken(Exception):
-    """The tests' own failure."""
+class _Broken(BaseException):
+    """The tests' own failure, whatever they catch."""
 
 
 class _Lost(BaseException):
@@ -66,17 +69,29 @@ class _Examiner:
         self._entry_point = entry_point
         self._tests = type(sys)("tests")
         self._raised: list[BaseException] = []
-        self._num_calls = 0
-        self._lost = False
+        self._handles = False
+        self._answered = False
+        self._lost = ""
+        self._broken: _Broken | None = None
 
-    def load(self, prelude: str, source: str) -> None:
+    def load(self, prelude: str, source: str, asserts: list[str]) -> None:
         sys.modules["tests"] = self._tests
         try:
+            self._read(prelude, source, asserts)
             run_prompt(prelude, self._tests.__dict__)
             setattr(self._tests, self._entry_point, self._proxy(self._entry_point))
             exec(compile(source, "tests.py", "exec"), self._tests.__dict__)
+            self._swallowed_nothing()
         except BaseException as error:  # boundary: the tests are any code
             self._judge(error)
+
+    def _read(self, prelude: str, source: str, asserts: list[str]) -> None:
+        """What can be known of them before the candidate is asked anything."""
+        for text in (source, *asserts):
+            compile(text, "tests.py", "exec")
+            if (module := missing_import(text)) is not None:
+                raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+        self._handles = any(map(names_exceptions, (prelude, source, *asserts)))
 
     def examine(self, asserts: list[str]) -> list[bool]:
         """One result for each assertion; where there are none, one for `check`."""
@@ -90,22 +105,31 @@ class _Examiner:
         return [self._holds("check(__candidate__)")]
 
     def _holds(self, test: str) -> bool:
-        self._lost = False
+        self._lost = ""
+        self._raised.clear()
         for _ in range(_MAX_LENT):
             try:
                 exec(compile(test, "tests.py", "exec"), self._tests.__dict__)
-                return not self._lost
+                return self._swallowed_nothing()
             except NameError as error:
                 if self._is_candidates(error) or not self._lend(error.name):
                     return self._judge(error)
             except BaseException as error:  # boundary: the tests are any code
                 return self._judge(error)
-        raise _Broken(f"the tests use more than {_MAX_LENT} names that they do not define")
+        return self._judge(_Broken(f"the tests use more than {_MAX_LENT} names that they do not define"))
+
+    def _swallowed_nothing(self) -> bool:
+        """An exception that nothing in the tests' text can have expected was caught by no intention of theirs."""
+        if self._broken is not None:
+            return self._judge(self._broken)
+        if self._raised and not self._handles:
+            self._lost = self._lost or _described(self._raised[0])
+        self.why = self.why or self._lost
+        return not self._lost
 
     def _judge(self, error: BaseException) -> bool:
-        is_tests = isinstance(error, _TESTS_OWN) or not self._num_calls or isinstance(error, _Broken)
-        if is_tests and not self._is_candidates(error):
-            raise _Broken(_described(error)) from None
+        if not self._answered:
+            raise error if isinstance(error, _Broken) else _Broken(_described(error)) from None
         self.why = self.why or _described(error)
         return False
 
@@ -122,34 +146,48 @@ class _Examiner:
 
     def _proxy(self, name: str) -> Callable[..., object]:
         def candidate(*args: object, **kwargs: object) -> object:
-            self._num_calls += 1
-            try:
-                send(("call", name, args, kwargs))
-            except ValueError as error:
-                raise _Broken(f"the tests pass {error}, which does not travel") from None
-            kind, *said = receive()
+            kind, *said = self._asked(name, args, kwargs)
             if kind == "value":
                 return said[0]
             if kind == "odd":
                 return _Odd(said[0] is True)
-            self._lost = self._lost or kind == "lost"
-            self._raised.append(_Lost(*said) if kind == "lost" else _exception(*said))
-            raise self._raised[-1]
+            error = _Lost(*said) if kind == "lost" else _exception(*said)
+            self._raised.append(error)
+            if isinstance(error, _Lost):
+                self._lost = self._lost or str(error)
+            raise error
 
         candidate.__name__ = candidate.__qualname__ = name
         return candidate
 
+    def _asked(self, name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+        try:
+            send(("call", name, args, kwargs))
+        except ValueError as error:
+            self._broken = _Broken(f"the tests pass {error}, which does not travel")
+            raise self._broken from None
+        answer = receive()
+        self._answered = True
+        return answer
 
-def _exception(name: str, text: str) -> BaseException:
+
+def _exception(name: str, base: str, text: str) -> BaseException:
     """One of the built-in class of that name, else of a class made for it."""
-    found: Any = getattr(builtins, name, None)
-    if not (isinstance(found, type) and issubclass(found, BaseException)):
-        found = type(name, (Exception,), {})
+    found: Any = _built_in(name)
+    if found is None:  # no name that a class can have: those of raw bytes, "a\0b", "\ud800"
+        found = type(name if name.isidentifier() else "Error", (_built_in(base) or Exception,), {})
+    if issubclass(found, _SWALLOWED):
+        return _Lost(f"{name}: {text}" if text else name)
     try:
         made: BaseException = found(text)
     except TypeError:  # UnicodeDecodeError and ExceptionGroup take more than a text
-        made = type(name, (ValueError if issubclass(found, ValueError) else Exception,), {})(text)
+        made = type(found.__name__, (ValueError if issubclass(found, ValueError) else Exception,), {})(text)
     return made
+
+
+def _built_in(name: str) -> type[BaseException] | None:
+    found = getattr(builtins, name, None)
+    return found if isinstance(found, type) and issubclass(found, BaseException) else None
 
 
 def _described(error: BaseException) -> str:
@@ -157,4 +195,6 @@ def _described(error: BaseException) -> str:
         text = str(error)[:200]
     except Exception:  # its own __str__ may raise
         text = ""
+    if isinstance(error, _Broken | _Lost):
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
