@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -42,7 +43,9 @@ BUILT_IN_VERIFIERS = {
     "code": "reasongym.verifiers.code:code",
     "exact": "reasongym.verifiers.exact:exact",
     "gsm8k": "reasongym.verifiers.gsm8k:gsm8k",
+    "gsm8k_flexible_extract": "reasongym.verifiers.lm_eval_gsm8k:gsm8k_flexible_extract",
     "gsm8k_format": "reasongym.verifiers.gsm8k:gsm8k_format",
+    "gsm8k_strict_match": "reasongym.verifiers.lm_eval_gsm8k:gsm8k_strict_match",
     "json_schema": "reasongym.verifiers.json_schema:json_schema",
     "math": "reasongym.verifiers.math.verifier:math",
     "numeric": "reasongym.verifiers.numeric:numeric",
@@ -77,11 +80,31 @@ def verifier(spec: str) -> Verifier:
     if spec in REGISTERED:
         return REGISTERED[spec]
     found = _resolve(spec, "verifier", BUILT_IN_VERIFIERS, verifier_names())
-    if not callable(found):
-        raise UnknownNameError(message(f"{spec!r} is not a verifier", got=type(found).__name__,
+    if not _is_verifier(found):
+        raise UnknownNameError(message(f"{spec!r} is not a verifier", got=_described(found),
                                        expected="a function (response, reference, *, example)",
                                        remedy="see docs/custom.md for one in a dozen lines"))
     return found  # type: ignore[no-any-return]
+
+
+def _is_verifier(found: object) -> bool:
+    """Whether it can be called as one. A class can be called too, and what it makes would be taken for a verdict."""
+    if not callable(found) or isinstance(found, type):
+        return False
+    with contextlib.suppress(ValueError):  # a built-in function may have no signature to look at
+        try:
+            inspect.signature(found).bind("", None, example={})
+        except TypeError:
+            return False
+    return True
+
+
+def _described(found: object) -> str:
+    if isinstance(found, type):
+        return f"the class {found.__name__}"
+    with contextlib.suppress(TypeError, ValueError):
+        return f"{type(found).__name__} {inspect.signature(found)}"  # type: ignore[arg-type]
+    return type(found).__name__
 
 
 def _resolve(spec: str, kind: str, built_in: dict[str, str], names: list[str]) -> Any:
@@ -106,11 +129,25 @@ def _attribute(module: ModuleType, attribute: str, spec: str, kind: str) -> Any:
     if kind == "verifier" and attribute in REGISTERED:
         return REGISTERED[attribute]
     if not hasattr(module, attribute):
-        have = [n for n in vars(module) if not n.startswith("_")]
+        have = _offered(module, kind)
         raise UnknownNameError(message(f"{module.__file__} has no {kind} {attribute!r}.{nearest(attribute, have)}",
                                        got=spec, expected=f"one of {', '.join(have) or 'nothing'}",
                                        remedy="name a function that stands in the file"))
     return getattr(module, attribute)
+
+
+def _offered(module: ModuleType, kind: str) -> list[str]:
+    """The public names of a user's file that may be what is looked for: made there, not imported."""
+    public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    if kind == "verifier":
+        return [name for name, value in public.items() if _is_verifier(value) and _is_of(module, value)]
+    return [name for name, value in public.items() if callable(value) and _is_of(module, value)]
+
+
+def _is_of(module: ModuleType, value: object) -> bool:
+    """Whether it was made there. An object knows only the module of its class, which may well be imported."""
+    is_definition = isinstance(value, type) or inspect.isroutine(value)
+    return getattr(value, "__module__", None) == module.__name__ if is_definition else True
 
 
 def _load_file(path: str, kind: str) -> ModuleType:

@@ -83,6 +83,24 @@ def test_no_wrong_answer_passes_a_right_one_and_no_penalty_raises_a_score() -> N
     assert scored(made, "a a a a a a", right=1, form=1).score == pytest.approx(0.7 - 0.2 * 5 / 6)
 
 
+def test_an_answer_that_is_right_in_part_stays_below_a_right_one() -> None:
+    """0.6 x 0.9 + 0.4 = 0.94 would pass the 0.6 of a right answer without the form; with the penalty, its 0.6 - 0.1."""
+    penalty = Weighted("long", LengthPenalty(free=0, full=1, unit="words"), 0.1)
+    parts = [RIGHT._replace(weight=0.6), FORM._replace(weight=0.4)]
+    for made, least in ((Composite(parts), 0.6), (Composite(parts, penalties=[penalty]), 0.5)):
+        assert scored(made, "a b", right=1, form=0).score == pytest.approx(least)
+        assert scored(made, "", right=0.9, form=1).score < least
+        assert scored(made, "", right=0.1, form=0.5).score == pytest.approx(0.26)  # 0.06 + 0.2
+
+
+@pytest.mark.parametrize("part", [Part("a", "gsm8k", 1.0), Part("a", None, 1.0)])  # type: ignore[arg-type]
+def test_a_name_in_place_of_a_verifier_is_refused_when_it_is_made(part: Part) -> None:
+    with pytest.raises(ValueError, match="has to be a function"):
+        Composite([part])
+    with pytest.raises(ValueError, match="has to be a function"):
+        Composite([RIGHT], penalties=[Weighted("long", "short", 0.1)])  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(("parts", "weights"), [
     ([RIGHT, FORM._replace(weight=1.0)], []), ([RIGHT, FORM], [0.6]), ([RIGHT], [1.0]), ([RIGHT], [0.5, 0.5]),
     ([RIGHT, FORM._replace(weight=9.0, needs="right")], []), ([], []), ([RIGHT, RIGHT], []), ([RIGHT], [0.0]),

@@ -123,6 +123,74 @@ def test_a_near_miss_is_wrong(response: str, reference: object) -> None:
     assert gsm8k(response, reference, example={}).status is Status.WRONG
 
 
+@pytest.mark.parametrize("response", [
+    "#### -~7", "#### (-)7", "#### \u207b7", "#### \u20147", "#### \u02d77", "#### \u27967", "#### -+7", "#### - [7]",
+    "#### neg 7", "#### |-7|", "\\boxed{7!}", "-\\boxed{\\frac{7}{1}}"])
+def test_a_lost_sign_makes_no_answer(response: str) -> None:
+    assert (score(response, 7), score(response, -7)) == (0, 0)
+
+
+@pytest.mark.parametrize("response", [
+    "#### -{7}", "#### -(7)", "#### \u2212(7)", "-(7)", "\\boxed{{-}7}", "\\boxed{\\textminus 7}", "\\boxed{-(7)}",
+    "-\\boxed{7}"])
+def test_a_sign_before_brackets_is_read(response: str) -> None:
+    assert (score(response, 7), score(response, -7)) == (0, 1)
+
+
+@pytest.mark.parametrize(("response", "reference"), [
+    ("#### 7 and a half", "7.5"), ("#### 7 and three quarters", "7.75"), ("#### 7 hours and a half", "7.5"),
+    ("#### 7 point five", "7.5"), ("7 and a half", "7.5"), ("#### 7 eighths", "7/8"), ("#### 7 halves", "7/2"),
+    ("#### 7M", 7 * 10**6), ("#### $7M", 7 * 10**6), ("#### 7bn", 7 * 10**9), ("#### 7B", 7 * 10**9),
+    ("#### 7 lakh", 7 * 10**5), ("#### 7 crore", 7 * 10**7), ("#### 7 millions", 7 * 10**6)])
+def test_the_end_of_a_number_in_words_or_letters_belongs_to_it(response: str, reference: object) -> None:
+    assert (score(response, 7), score(response, reference)) == (0, 1)
+
+
+@pytest.mark.parametrize("response", [
+    "#### 7 over 2", "#### 7 by 2", "#### 7\u03c0", "#### 7 pi", "#### \\sqrt 7", "#### \\log 7", "#### \\sin 7",
+    "#### sqrt 7", "#### arctan 7", "#### x_7", "#### /7", "#### (7)(2)", "#### 7 e5", "#### 7 times ten", "#### 7 [2]",
+    "#### 7 (2)", "#### 7h30m", "#### 7ft6in", "#### 7R2", "#### 7 remainder 2", "#### 7G", "#### 7i", "#### 7 x",
+    "#### 7 squared", "#### 7 to the second", "#### 7 twelfths", "#### 7 dozen eggs", "#### 7 score", "#### 7 Mn",
+    "#### 7\u4e07", "#### 7\u2082", "#### 7\u207b\u00b9", "#### 7 mod 5", "#### seven squared", "#### seven dozen",
+    "#### thrice 7", "#### != 7", "#### >= 7", "#### \u221b7", "\\boxed{7}^2", "\\sqrt{\\boxed{7}}", "2\\boxed{7}",
+    "x \\neq \\boxed{7}", "\\frac{\\boxed{7}}{2}", "\\boxed{7} million", "\\boxed{7} and a half", "\\boxed{7}.5"])
+def test_a_number_is_never_cut_out_of_what_it_is_part_of(response: str) -> None:
+    assert score(response, 7) == 0
+
+
+@pytest.mark.parametrize("response", [
+    "Not 7", "The answer isn't 7", "It can't be 7", "7 is the wrong answer", "7 isn't the answer.", "7 can't be right",
+    "\\boxed{7 \\text{ is wrong}}", "\\boxed{7} is wrong.", "not \\boxed{7}", "#### anything but 7", "#### not seven",
+    "#### all but 7", "#### 7, wrong", "#### 7 (incorrect)", "#### wrong: 7", "The wrong answer is 7", "#### 7?",
+    "I doubt that the answer is 7", "I don't think it is 7", "If the answer is 7", "#### 7 \u2717",
+    "It is not true that the answer is 7"])
+def test_a_denied_number_is_no_answer(response: str) -> None:
+    assert score(response, 7) == 0
+
+
+@pytest.mark.parametrize("response", [
+    "#### 7 or eight", "#### 7, eight", "#### 7; eight", "#### 7 to eight", "#### seven to eight", "7 or eight",
+    "seven or 7.5", "99 to 7", "from 5 to 7", "between 5 and 7", "5 through 7", "#### 73 \u2192 7", "#### 73 = 7",
+    "#### 73 == 7", "8 apples or 7 apples", "It is 8 or it is 7", "The answer is \\boxed{7} or 8.", "8 or \\boxed{7}",
+    "eight or \\boxed{7}", "5 to \\boxed{7}",
+    "\\boxed{7}, or maybe eight", "<answer>7</answer> or 8", "#### 7\nor 8", "The answer is 7. Or 8.", "5 (or 7)"])
+def test_an_alternative_in_any_writing_is_a_second_answer(response: str) -> None:
+    assert score(response, 7) == 0
+
+
+@pytest.mark.parametrize(("response", "reference"), [
+    ("She sold 72 clips in April and May 2023.", 72), ("She sold 72 in 2023.", 72), ("Step 1: 48\nStep 2: 72", 72),
+    ("#### 1.000.000", 10**6), ("71.6 \u2248 72", 72), ("#### 0.5 = 1/2", "0.5"), ("#### 15 five-dollar bills", 15),
+    ("#### 72 apples in one box", 72), ("#### The four birds are 51 years old", 51), ("- \\boxed{72}", 72),
+    ("> \\boxed{72}", 72), ("$$x = \\boxed{72} \\\\$$", 72), ("\\boxed{72} \\text{ km}^2", 72), ("#### 72 cm2", 72),
+    ("\\boxed{72} and \\boxed{72}", 72), ("\\boxed{72}!", 72), ("#### 16 quarters", 16), ("Not 5 but 72", 72),
+    ("A is not even so the answer is 72", 72), ("It is not hard to see that the answer is 72", 72),
+    ("Those who do not like it are 72", 72), ("So 40 girls are not in it.", 40), ("She has 72, two more than Bob", 72),
+    ("762 M&M's", 762), ("#### 72 out of 100", 72), ("The answer is 72 (not 8).", 72)])
+def test_words_and_signs_around_an_answer_do_not_hide_it(response: str, reference: object) -> None:
+    assert score(response, reference) == 1
+
+
 def test_only_the_end_of_a_very_long_answer_is_looked_at() -> None:
     assert score("#### 72\n" + "word " * 3_000, "72") == 1  # 15,000 characters, within the 20,000
     assert gsm8k("#### 72\n" + "word " * 5_000, "72", example={}).status is Status.UNPARSABLE
@@ -161,7 +229,8 @@ def test_a_reference_without_a_number_is_our_error() -> None:
     ("<think>\n#### 72", 0), ("a\n##### 72", 0), ("#### 72\n\nQuestion: what is 3?\n#### 5", 0), ("#### 1/0", 0),
     ("#### 007", 0), ("#### 0.50", 1), ("#### 0", 1), ("#### 01,234", 0), ("#### " + "9" * 60, 1),
     ("#### " + "9" * 61, 0),
-    ("#### 1/" + "9" * 60, 0), ("#### \u0667\u0662", 0)])
+    ("#### 1/" + "9" * 60, 0), ("#### -0", 0), ("#### 1,234/5", 0), ("#### 1.5/2", 0), ("####72", 1), ("#### -0.5", 1),
+    ("#### \u0667\u0662", 0)])
 def test_format_is_one_last_line_with_one_number(response: str, expected: int) -> None:
     assert gsm8k_format(response, "72", example={}).score == expected
 
@@ -171,7 +240,8 @@ def test_format_is_one_last_line_with_one_number(response: str, expected: int) -
     "9", ",", "1,", "1,111", " ", "\n", "#", "#### ", "####\n", "####5\n", "\\boxed{", "\\boxed{5}, ", "<answer>",
     "the answer is ", "1 = ", "1 1 ", "\nQuestion: 5", "1/", "\\frac{1}{", "<<", "*", "1**", "½", "one ", "1 and ",
     "</think>", "minus ", "{", "\\text{", "1,00", "out of 1 ", "<1", "because ", "\u0301\u0323", "<!--", "\\phantom{{",
-    "wait, no, ", "Answer: 5\n", "<answer>5</answer>", "the answer to the question ", "\ud800", "#### 1. a\n"])
+    "wait, no, ", "- (", "not ", "if ", "7 and a ", "7 or ", "\\boxed{7} or ", "don't think ", "Answer: 5\n",
+    "<answer>5</answer>", "the answer to the question ", "\ud800", "#### 1. a\n"])
 def test_a_megabyte_of_one_pattern_does_not_hang(piece: str) -> None:
     response = piece * (1_000_000 // len(piece))
     assert score(response, "72") == 0

@@ -72,6 +72,31 @@ def test_what_is_no_strict_json_is_unparsable(response: str) -> None:
 
 
 @pytest.mark.parametrize("response", [
+    "{%s, \"b\": 2}", "{b: %s}", "{'b': %s}", "[,%s]", "{// c\n\"y\":%s}", "{/* c */ \"y\": %s}", "{%s}", "[1 %s]",
+    "[true %s]", "{x %s}", "[x, %s]", "{b: %s", "{a %s", "[-Infinity, %s]", "{1: %s}", "%s {a:2}", "%s {a:",
+    "%s {'a':2}",
+    "%s [NaN]", "%s\n['x']", "function f() { return %s; }"])
+def test_what_stands_within_or_before_broken_brackets_never_counts(response: str) -> None:
+    assert gold(response % RIGHT).score < 0.5
+
+
+@pytest.mark.parametrize("response", [
+    "x_{1} = 2, so %s", "Set $\\{1,2\\}$: %s", "\\text{Answer: %s}", "{b: 1} is wrong, here: %s", "[Note] %s", "{x} %s",
+    "fine [ok %s"])
+def test_brackets_of_prose_beside_a_document_do_not_hide_it(response: str) -> None:
+    assert gold(response % RIGHT).status is Status.CORRECT
+
+
+@pytest.mark.parametrize("text", ["</think>", "<think>", "a </think> b <think>"])
+def test_a_tag_of_reasoning_within_a_string_is_text(text: str) -> None:
+    document, reference = json.dumps({"t": text}), {"t": text}
+    for response in (document, fenced(document), f"<think>hm</think>{document}", f"{OTHER}\n</think>{document}"):
+        assert check(response, {"type": "object"}, value=reference).status is Status.CORRECT, response
+    assert check(f"<think>{document}", {"type": "object"}, value=reference).status is Status.UNPARSABLE
+    assert check(f"{document}</think>", {"type": "object"}, value=reference).status is Status.UNPARSABLE
+
+
+@pytest.mark.parametrize("response", [
     f"{RIGHT} or {OTHER}", f"{OTHER} or {RIGHT}", f"{OTHER}\n{RIGHT}", f"{OTHER}, {RIGHT}", f"{OTHER}\n\nor\n\n{RIGHT}",
     f"{fenced(OTHER)}\n{fenced(RIGHT)}", f"{fenced(RIGHT)}\nor\n{fenced(OTHER)}", f"{RIGHT} is mine, {OTHER} is yours.",
     f"{OTHER} might be, but so might {RIGHT}, I think.", f"{fenced(RIGHT)}\nOr rather {OTHER}",

@@ -32,7 +32,11 @@ def chosen(response: str, reference: object = "B", choices: object = CITIES) -> 
     "The best answer is option B: Paris", "Therefore it must be (B).", "The answer is B, not C.", '{"answer": "B"}',
     "A is wrong.\nC too.\nB", "Answer: A. Wait.\n\nAnswer: B", "Answer: A\nActually, B", "\\boxed{A} no. \\boxed{B}",
     "<think>Answer: A</think>B", "Answer: B\n\nQuestion: And of Spain?\nAnswer: C",
-    "B\n\nQuestion: What is right?\nAnswer: C", "Question: Which city?\nAnswer: B"])
+    "B\n\nQuestion: What is right?\nAnswer: C", "Question: Which city?\nAnswer: B",
+    "Not A, but B", "The answer is not A; it is B.", "It's B.", "That's B", "Therefore, B.", "B is more likely than C",
+    "B\n\nExplanation: Paris is the capital. A, C and D are wrong.", "\u7b54\u6848\uff1aB", "Respuesta: B",
+    "Die Antwort ist B", "B is Paris", "B, if I'm not mistaken", "It's not A. The answer is B", "B (C is wrong)",
+    "A is not right so the answer is B", "A is wrong\nThe answer is B", "> B", "- B"])
 def test_a_chosen_option_is_not_missed(response: str) -> None:
     assert chosen(response).score == 1, chosen(response)
 
@@ -44,10 +48,39 @@ def test_a_chosen_option_is_not_missed(response: str) -> None:
     "C\n\nQuestion: What is the right answer?\nAnswer: B",
     "A) Berlin\nB) Paris\nC) London\nD) Rome", "A) Berlin\nB) Paris", "The answer is not B", "The answer isn't B",
     "B is wrong", "Answer: B\nActually, C", "The answer is B. The answer is C.", "The answer is Paris or London",
-    "Answer: Paris, London", "<think>B", "<think>B</think>", "Beautiful", "B52", "not (B)", "Is it (B)?", "\x00\ud800"])
+    "Answer: Paris, London", "<think>B", "<think>B</think>", "Beautiful", "B52", "not (B)", "Is it (B)?", "\x00\ud800",
+    "Option A or option B", "B (or C)", "B -> C", "B \u2192 C", "B vs C", "B maybe C", "Paris or option C",
+    "A or option B",
+    "The answer is B if Paris is the capital, otherwise C", "B unless it is C", "B, otherwise C",
+    "The answer is Paris if in France, otherwise London", "I doubt that the answer is B", "If the answer is B",
+    "I don't think the answer is B", "B is less likely than C", "Paris is less likely than London", "B is tempting",
+    "Not B, but C", "not A but not B", "The answer is not B; it is C."])
 def test_no_choice_or_several_never_count(response: str) -> None:
     assert chosen(response).score == 0
     assert chosen(response).status in (Status.WRONG, Status.UNPARSABLE)
+
+
+@pytest.mark.parametrize("response", [
+    "20.5", "-20", "\u221220", "20,000", "20.000", "20:30", "20, 30", "20; 30", "20 or 30", "20, or 30", ".20", "20/3",
+    ">20", "\u00b120", "20 (30)", "-$20$", "-\\text{20}", "\\boxed{-20}", "Answer: -20", "Answer: - 20"])
+def test_an_option_is_not_the_beginning_of_another_value(response: str) -> None:
+    assert chosen(response, "B", ["10", "20"]).score == 0
+
+
+@pytest.mark.parametrize(("response", "letter", "options"), [
+    ("-20", "A", ["-20", "20"]), ("\u221220", "A", ["-20", "20"]), ("A) -20", "A", ["-20", "20"]), ("20", "B", ["-20",
+    "20"]),
+    ("B) -20", "", ["-20", "20"]), ("- 20", "", ["-20", "20"]), ("- 20", "B", ["10", "20"]), ("20.", "B", ["10", "20"]),
+    ("20, because", "B", ["10", "20"]), ("-x^2", "", ["x", "x^2"]), ("x^2, x^3", "", ["x", "x^2"]),
+    ("x^2 + 1", "", ["x", "x^2"]), ("x", "A", ["x", "x^2"]), ("x^2, since it grows", "B", ["x", "x^2"])])
+def test_a_sign_tells_two_options_apart(response: str, letter: str, options: list[str]) -> None:
+    assert {each: chosen(response, each, options).score for each in "AB"} == {each: each == letter for each in "AB"}
+
+
+@pytest.mark.parametrize("choices", [5, "abcd", {"text": "pq"}, {"text": None}, [], {"x": "y"}, {"A": 1, "C": 2},
+    [[1], [2]]])
+def test_options_of_an_unknown_form_are_our_error(choices: object) -> None:
+    assert chosen("B", "B", choices).status is Status.ERROR
 
 
 @pytest.mark.parametrize("response", ["A dog", "A dog ran.", "I think so", "I am unsure", "The answer is I think B",
@@ -86,7 +119,10 @@ def test_a_reference_that_is_no_single_option_is_our_error(reference: object, ch
     ("0.01", {"value": 0, "abs_tol": 0.01}, 1), ("0.0100001", {"value": 0, "abs_tol": 0.01}, 0),
     ("1e-300", {"value": 2e-300, "rel_tol": 0.4}, 0), ("1e120", "1e120", 1), ("0.3", 0.3, 1), ("1/3", "1/3", 1),
     ("0.33", "1/3", 0), ("0.30000000000000004", 0.3, 0), ("5 or 6", 5, 0), ("nan", {"value": 1, "abs_tol": 9}, 0),
-    ("inf", {"value": 1, "abs_tol": 9}, 0), ("#### 72%", "0.72", 0), ("", 0, 0), ("1e99999", 1, 0)])
+    ("inf", {"value": 1, "abs_tol": 9}, 0), ("#### 72%", "0.72", 0), ("", 0, 0), ("1e99999", 1, 0),
+    # a bound of a range is not the answer, though it lies within the tolerance
+    ("99 to 101", {"value": 100, "rel_tol": 0.01}, 0), ("from 99 to 101", 101, 0), ("-(7)", 7, 0), ("7 or eight", 7, 0),
+    ("0.5", {"value": 0, "abs_tol": "0.5"}, 1)])
 def test_a_tolerance_is_exact(response: str, reference: object, score: float) -> None:
     assert verdict("numeric", response, reference).score == score
 
@@ -103,7 +139,8 @@ def test_a_tolerance_agrees_with_a_slow_twin() -> None:
 @pytest.mark.parametrize("reference", [
     None, True, "none", float("nan"), float("inf"), [1], {}, {"value": None}, {"value": 1, "tol": 1},
     {"value": 1, "rel_tol": 1}, {"value": 1, "rel_tol": -0.1}, {"value": 1, "abs_tol": -1},
-    {"value": 1, "abs_tol": "x"}, {"value": 1, "decimals": 1.5}, {"value": 1, "decimals": True}, {"value": 1,
+    {"value": 1, "abs_tol": "x"}, {"value": 1, "abs_tol": "10%"}, {"value": 1, "rel_tol": "1/3"}, {"value": 1,
+    "decimals": 1.5}, {"value": 1, "decimals": True}, {"value": 1,
     "decimals": 10**9},
     {"value": 1, "decimals": 2, "abs_tol": 1}, "9" * 5000])
 def test_a_bad_numeric_reference_is_our_error(reference: object) -> None:
@@ -160,12 +197,32 @@ def test_another_grid_is_wrong(response: str) -> None:
 
 @pytest.mark.parametrize("response", [
     "3, 1, 2", "[3,1,2]", "3 1 2", "3\n1\n2", "1. 3\n2. 1\n3. 2", "- 3\n- 1\n- 2", "3 -> 1 -> 2", "3, 1, and 2",
+    "3, 1 and 2", "[3; 1; 2]",
+    "- [3, 1, 2]", "x = [3, 1, 2]", "We get [3, 1, 2]", "<answer>1</answer> no, rather <answer>3 1 2</answer>",
     "The answer is 3, 1, 2.", "\\boxed{3, 1, 2}", "#### 3 1 2", "<answer>[3, 1, 2]</answer>", "\\{3,1,2\\}",
     "[[3,1,2]]",
     "The sorted list is [3, 1, 2]"])
 def test_a_sequence_is_read_in_every_notation_and_order_counts(response: str) -> None:
     assert verdict("sequence", response, [3, 1, 2]).score == 1
     assert verdict("sequence", response, [1, 2, 3]).score == 0
+
+
+@pytest.mark.parametrize("response", [
+    "<answer>1 2 3</answer> <answer>3 1 2</answer>", "<answer>3 1 2</answer> or <answer>1 2 3</answer>", "-[3,1,2]",
+    "2*[3,1,2]", "reverse [3,1,2]", "sorted([3,1,2])", "the opposite of [3,1,2]", "x = -[3,1,2]", "not [3,1,2]",
+    "I doubt that the answer is [3,1,2]", "I doubt it is [3,1,2]", "[3,1,2][::-1]"])
+def test_several_or_changed_or_denied_sequences_are_none(response: str) -> None:
+    assert verdict("sequence", response, [3, 1, 2]).score == 0
+
+
+@pytest.mark.parametrize("response", ["1.\n2.\n3.", "1)\n2)\n3)", "1.\n2.\n3"])
+def test_an_empty_numbered_list_is_no_sequence(response: str) -> None:
+    assert verdict("sequence", response, {"rows": [1, 2, 3], "partial": True}).score == 0
+
+
+def test_rows_between_semicolons_stand_in_one_pair_of_brackets() -> None:
+    for response in ("[1 0; 0 1]", "[1, 0; 0, 1]"):
+        assert verdict("sequence", response, [[1, 0], [0, 1]]).score == 1
 
 
 @pytest.mark.parametrize("response", [
@@ -208,7 +265,9 @@ def test_hostile_text_neither_raises_nor_hangs_nor_scores(name: str) -> None:
     assert verdict(name, right, reference, choices=CITIES) == verdict(name, right, reference, choices=CITIES)
     for piece in ("[", "[]", "(1,", "1 ", "1,", "\n", "|", "&", "\\begin{matrix}", "```\n", "'", '"', "answer is ", "{",
                   "<answer>", "-> ", "1.\n", "\\\\", "Answer: A\n", "(C) ", "A or ", "Question: ", "\\boxed{", "\x00",
-                  "\ud800", "\\text{", "actually ", " ", "9", "/", "e9", "</answer>", "option ", "`", "</think>"):
+                  "\ud800", "\\text{", "actually ", " ", "9", "/", "e9", "</answer>", "option ", "`", "</think>",
+    "not A, but ",
+                  "<answer></answer>", "1 and ", "[1;", "- ", "doubt ", "if A otherwise "):
         found = verdict(name, piece * (100_000 // len(piece)), reference, choices=CITIES)
         assert found.score == 0, piece
         assert found.status is not Status.ERROR, piece

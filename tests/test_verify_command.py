@@ -111,6 +111,7 @@ GOOD = '{"response": "1", "reference": "1"}\n'
     ('{"\\ud800": "1"}', "has no 'response'"),
     (b'{"response": "\xff", "reference": "1"}', "line 2 of the input is not JSON"),
     (b"\x00", "line 2 of the input is not JSON"),
+    ('{"response": "1", "response": "2", "reference": "2"}', "the key 'response' stands twice"),
 ])
 def test_a_bad_line_is_named_and_the_old_output_stays(rules: str, tmp_path: Path, bad: str | bytes, text: str) -> None:
     (tmp_path / "out.jsonl").write_text("old")
@@ -174,6 +175,23 @@ def test_what_cannot_be_read_written_or_found_is_a_user_error(rules: str, tmp_pa
     assert kinds == [DataError, DataError, UnknownNameError]
     assert all(issubclass(kind, UserError) for kind in kinds)
     assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_the_answers_are_not_written_over(rules: str, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("cases.jsonl")
+    for output in ("cases.jsonl", "link"):
+        result = run(rules, GOOD, tmp_path, output=str(tmp_path / output))
+        assert isinstance(result.exception, DataError)
+        assert "is the input" in str(result.exception)
+        assert (tmp_path / "cases.jsonl").read_text() == GOOD
+
+
+def test_what_is_no_verifier_of_the_file_is_refused_and_not_offered(rules: str, tmp_path: Path) -> None:
+    file = rules.partition(":")[0]
+    for name, told in (("nope", "one of equal\n"), ("Verdict", "the class Verdict"), ("os", "module")):
+        result = run(f"{file}:{name}", GOOD, tmp_path)
+        assert isinstance(result.exception, UnknownNameError)
+        assert told in str(result.exception), result.exception
 
 
 def test_standard_streams_carry_verdicts_alone_and_mistakes_exit_2(rules: str, tmp_path: Path) -> None:

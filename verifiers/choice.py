@@ -3,9 +3,10 @@ r"""One option of several: the letter or the text that a response states as its 
 The reference is a letter, an index from 0, or an option's text; the row's options stand in its field `choices`: a list
 of texts, {"text": [...]}, or {"A": ..., "B": ...}; up to 26. Without options only letters are compared. The policy:
 1. Only what follows the reasoning counts, and of it the last statement: `\boxed{B}`, `#### B`, `<answer>B</answer>`,
-   "(the) answer/option/choice is B", "Answer: B) Paris", "I choose B", "Actually, C". One that names no option is none.
-2. Without any, a response that is an option ("B", "(b)", "Paris"), or else its last line that is one or ends in "(B)".
-   A list of the options is no answer.
+   "(the) answer/option/choice is B", "Answer: B) Paris", "I choose B", "Actually, C". One that names no option is none,
+   and so is one that the words before it deny ("I doubt that the answer is B").
+2. Without any, a response that is an option ("B", "(b)", "Paris"), or else its last line that is one or ends in "(B)",
+   or its first line that is one, where an "Explanation:" follows. A list of the options is no answer.
 3. Different options stated at once ("A or B", `\boxed{A} \boxed{B}`, "B) London" where London is C) are wrong.
 What is a letter and what a word: `choice_text`.
 
@@ -22,6 +23,7 @@ from string import ascii_uppercase
 from typing import NamedTuple
 
 from reasongym.verifiers.choice_text import Named, named_option, option_texts
+from reasongym.verifiers.denial import is_denied
 from reasongym.verifiers.math.anchors import stated_places
 from reasongym.verifiers.math.turn import final_part
 from reasongym.verifiers.registration import verifier
@@ -34,17 +36,25 @@ _ZONE = 400
 _STATES = re.compile(
     r"\b(?:answer|ans|option|choice|alternative|letter)s?\b[\"*_]{0,3}(?:"
     r"\s(?:is|are|was|would be|should be|must be|will be)(?![a-z'\u2019])"
-    r"|\s?[:=]|\s?-(?=\s)|(?=\s?\(?[A-Z]\)?[.!]?\s*$)){1,3}"
+    r"|\s?[:=\uff1a]|(?<![:=])\s?-(?=\s)|(?=\s?\(?[A-Z]\)?[.!]?\s*$)){1,3}"
+    r"|(?:答案|答え|正解|정답|\b(?:ответ|respuesta|r[ée]ponse|antwort|risposta|resposta))(?:\s(?:correcta|es|est|ist|è|é)\b|"
+    r"是|为|は|은|\s?[:=\uff1a]){1,3}"
     r"|\b(?:i(?:['\u2019]ll| will| would)?|we|let['\u2019]s|to)\s(?:choose|select|pick|go with|chose|answer)\b"
     r"(?:\s(?:option|choice|answer))?"
     r"|(?P<revises>\b(?:wait|actually|correction|no|sorry|rather)\b[\s,:.!-]{1,3}(?:(?:it|that)(?:['\u2019]s|\sis)\s)?"
     r"(?=\(?[A-Z]\)?[.!]?\s*$))",
     re.IGNORECASE | re.MULTILINE)
+_UP_TO_IT = re.compile(r"(?:[\s*_:>\uff1a\"']|-(?=\s+[^\s\d$.(\\]))*+")
 _END = re.compile(r"[.!?](?=\s[A-Z])|\n")
 _BETWEEN = re.compile(r"[\s.,;:!?*_#>$-]*+(?:(?:or|and|but|also|maybe|perhaps|the|my|correct|final|another|possible)"
                       r"(?![A-Za-z])[\s.,;:*_-]*+)*+", re.IGNORECASE)
 _NEXT_TURN = re.compile(r"^[ \t>*#]{0,8}(?:next |new )?(?:question|problem|q|human|user)(?: ?[0-9]{1,4})?\*{0,2} ?:",
                         re.IGNORECASE | re.MULTILINE)
+_BEFORE_OR = re.compile(r"(?<![\w'\u2019])\(?(?P<letter>[A-HJ-Z])\)?,?\s?(?:or|and|nor|/|maybe|perhaps)\s"
+                        r"(?:(?:the|my|maybe|perhaps|possibly)\s)*\Z")
+_BULLET = re.compile(r"(?:[-*\u2022>]\s+|>(?=\D))+")
+_EXPLAINS = re.compile(r"[*_#\s]{0,6}(?:explanation|reason(?:ing)?|justification|rationale|because|why)\b",
+                       re.IGNORECASE)
 _CLOSING = re.compile(r"\(([A-Za-z])\)[.!*_\s]{0,6}\Z")
 
 
@@ -64,6 +74,8 @@ def choice(response: str, reference: object, *, example: Mapping[str, object]) -
     A reference that is none of the options, or could be several, is ERROR; so are options of another form.
     """
     options = _options(example.get("choices"))
+    if options is None:
+        return Verdict.error(f"choices is no list of options: {str(example.get('choices'))[:60]!r}")
     texts = option_texts(options)
     gold = _gold(reference, texts)
     if gold is None:
@@ -80,15 +92,18 @@ def choice(response: str, reference: object, *, example: Mapping[str, object]) -
     return Verdict.correct(letters[0]) if same else Verdict.wrong(letters[0], f"{letters[0]} is not {letters[1]}")
 
 
-def _options(value: object) -> list[str]:
-    """The row's options; none where the row has none, or has them in a form that is not read."""
-    if isinstance(value, Mapping) and isinstance(value.get("text"), list):
+def _options(value: object) -> list[str] | None:
+    """The row's options; empty where the row has none, None where it has them in a form that is not read."""
+    if value is None:
+        return []
+    if isinstance(value, Mapping) and "text" in value:
         value = value["text"]
     elif isinstance(value, Mapping):
-        value = [value[letter] for letter in ascii_uppercase[:len(value)] if letter in value]
-    if not isinstance(value, list | tuple) or len(value) > len(ascii_uppercase):
-        return []
-    return [str(item) for item in value]
+        letters = ascii_uppercase[:len(value)]
+        value = [value[letter] for letter in letters] if set(value) == set(letters) else None
+    if not isinstance(value, list | tuple) or not 0 < len(value) <= len(ascii_uppercase):
+        return None
+    return [str(item) for item in value] if all(isinstance(item, str | int | float) for item in value) else None
 
 
 def _gold(reference: object, texts: Sequence[str]) -> int | None:
@@ -133,14 +148,27 @@ def _phrases(text: str, texts: Sequence[str], num_options: int) -> list[_Stateme
     found = []
     for match in list(_STATES.finditer(text))[:-_PLACES - 1:-1]:
         zone = text[match.end():match.end() + _ZONE]
-        lead = len(zone) - len(zone.lstrip(" \n\t*_:>-\"'"))
+        skipped = _UP_TO_IT.match(zone)
+        lead = skipped.end() if skipped else 0
         end = _END.search(zone, lead)
         said = zone[lead:end.start() if end else len(zone)]
         named = named_option(said, texts, num_options=num_options)
-        if named.kind != "none":
+        if named.kind == "one" and _is_one_of_two(text[max(0, match.start() - 60):match.start()], named, texts):
+            named = Named("several", 0, named.text)
+        if named.kind != "none" and not is_denied(text, match.start()):
             found.append(_Statement(named, match.start(), match.end() + lead + len(said),
                                     bool(match["revises"])))
     return found
+
+
+def _is_one_of_two(before: str, named: Named, texts: Sequence[str]) -> bool:
+    """Whether another option stands before the statement, joined to it: "option A or option B", "Rome, or option B"."""
+    letter = _BEFORE_OR.search(before)
+    if letter:
+        return ascii_uppercase.index(letter["letter"]) != named.option
+    said = before.casefold().rstrip()
+    return said.endswith(" or") and any(text and said.removesuffix(" or").rstrip(",").endswith(text.casefold())
+                                        for i, text in enumerate(texts) if i != named.option)
 
 
 def _adjoining(text: str, statements: list[_Statement]) -> list[_Statement]:
@@ -165,13 +193,24 @@ def _unmarked(text: str, texts: Sequence[str], num_options: int) -> Named:
     lines = [line.strip() for line in text.splitlines() if line.strip(" *_#>`-")]
     if not lines:
         return Named("none", 0, "")
-    named = [named_option(line.lstrip("-*•> "), texts, num_options=num_options) for line in lines[-2:]]
+    named = [_line(line, texts, num_options) for line in lines[-2:]]
     if len(named) == 2 and named[0].kind == "one" and named[1].kind != "none" and named[0].option != named[1].option:
         return Named("none", 0, "")  # the options, listed
     if named[-1].kind != "none" and not lines[-1].endswith("?"):
         return named[-1]
+    if len(lines) > 1 and _EXPLAINS.match(lines[1]):
+        return _line(lines[0], texts, num_options)
     closing = _CLOSING.search(lines[-1])
     labels = set(re.findall(r"\(([A-Za-z])\)", lines[-1]))
     if closing and len(labels) == 1 and not re.search(r"n['\u2019]t|\bnot\b", lines[-1], re.IGNORECASE):
         return named_option(closing[0], texts, num_options=num_options)
     return Named("none", 0, "")
+
+
+def _line(line: str, texts: Sequence[str], num_options: int) -> Named:
+    """What a line names, its bullet left out, unless that may be the sign of another option: "- 20"."""
+    bullet = _BULLET.match(line)
+    rest = line[bullet.end():] if bullet else line
+    if bullet and "-" in bullet[0] and f"-{rest}" in texts:
+        return Named("none", 0, line[:200])
+    return named_option(rest, texts, num_options=num_options)

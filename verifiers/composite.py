@@ -2,9 +2,10 @@
 
     score = sum of share x score over the parts that count  -  sum of weight x share of the penalties,  at least 0
 
-A part's share is its weight divided by the weights of all. What is guaranteed, and refused with ValueError where the
-weights do not give it: an answer that the first part finds right scores more than any that it finds wrong, whatever
-its other parts and penalties. A penalty never raises a score.
+A part's share is its weight divided by the weights of all. What is guaranteed: an answer that the first part finds
+right (1) scores more than any that it does not, whatever its other parts and penalties. Weights under which one of
+score 0 could pass are refused with ValueError; one that the first part finds right in part is held below the least that
+a right one can get. A penalty never raises a score.
 
 Parts that are only added up need no composite: a task's own reward parts are weighted, recorded apart and reweighted
 from a recipe. A composite is for gates, penalties and bounds, and gives one number.
@@ -58,6 +59,7 @@ class Composite:
         self._penalties = tuple(penalties)
         total = math.fsum(part.weight for part in parts)
         self._shares = {part.name: part.weight / total for part in parts}
+        self._least_right = self._shares[parts[0].name] - math.fsum(weighted.weight for weighted in penalties)
         self._check_order()
 
     def __call__(self, response: str, reference: object, *, example: Mapping[str, object]) -> Verdict:
@@ -78,7 +80,9 @@ class Composite:
         lost = math.fsum(weighted.weight * shares[weighted.name] for weighted in self._penalties)
         main = verdicts[self._parts[0].name]
         all_right = not lost and len(verdicts) == len(self._parts) and all(v.score == 1.0 for v in verdicts.values())
-        score = 1.0 if all_right else min(max(earned - lost, 0.0), math.nextafter(1.0, 0.0))
+        # json_schema 0.9 of share 0.6, with "short" of share 0.4, is 0.94: more than a right, long answer's 0.6.
+        most = math.nextafter(1.0 if main.score == 1.0 else self._least_right, 0.0)
+        score = 1.0 if all_right else min(max(earned - lost, 0.0), most)
         told = [f"{name} {verdict.score:g}" for name, verdict in verdicts.items()]
         told += [f"{weighted.name} -{weighted.weight * shares[weighted.name]:.3g}" for weighted in self._penalties]
         status = Status.CORRECT if score == 1.0 else Status.PARTIAL if score else self._scoreless(main)
@@ -93,7 +97,7 @@ class Composite:
         main = self._parts[0]
         beside = math.fsum(self._shares[part.name] for part in self._parts[1:] if not self._hangs_on(main.name, part))
         most_lost = math.fsum(weighted.weight for weighted in self._penalties)
-        if not self._shares[main.name] - most_lost > beside + 1e-9:
+        if not self._least_right > beside + 1e-9:
             raise ValueError(
                 f"a right answer could score no more than a wrong one: {main.name!r} counts "
                 f"{self._shares[main.name]:.3g} of 1, the penalties take up to {most_lost:.3g}, and a wrong answer can "
@@ -116,6 +120,10 @@ def _check_names(parts: Sequence[Part], penalties: Sequence[Weighted]) -> None:
     for name, weight in weights:
         if not (math.isfinite(weight) and 0.0 < weight <= 1e6):
             raise ValueError(f"the weight of {name!r} is a finite number above 0, got {weight!r}")
+    for name, called in [*((part.name, part.verifier) for part in parts), *((p.name, p.penalty) for p in penalties)]:
+        if not callable(called):
+            raise ValueError(f"{name!r} has to be a function, got {called!r}; reasongym.registry.verifier(name) finds "
+                             "a verifier by its name")
     for i, part in enumerate(parts):
         if part.needs is not None and part.needs not in names[:i]:
             raise ValueError(f"part {part.name!r} needs an earlier part, got {part.needs!r} after {names[:i]}")

@@ -1,9 +1,10 @@
 r"""Rows of cells as people and models write them: "1 2 3\n4 5 6", [[1, 2], [3, 4]], tables, LaTeX matrices.
 
-Read are brackets of any kind, nested once, with commas or spaces between; lines of cells divided by `|`, tabs,
-semicolons, commas, arrows, or white space, the first of these that a line holds; `\begin{pmatrix}` and its kin.
+Read are brackets of any kind, nested once, with commas or spaces between; one pair with rows between semicolons
+(`[1 0; 0 1]`); lines of cells divided by `|`, tabs, semicolons, commas, arrows, or white space, the first of these that
+a line holds; `\begin{pmatrix}` and its kin. "and" before the last of several numbers is left out.
 A sequence is one row, or a column of single cells, numbered or bulleted or not. Not read: deeper nesting, cells that
-hold a line break, an ellipsis for cells left out.
+hold a line break, an ellipsis for cells left out, a list of numbers with nothing behind them ("1.", "2.").
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ _TOKEN = re.compile(r"\s*+(?:(?P<opens>[\[({])|(?P<closes>[\])}])|[,;]"
 _FULL_STOP = re.compile(r"(?<=[\w\])}])\.\Z")
 _MARKED = re.compile(r"\s*(?:\(?([0-9]{1,4})[.)]|[-*\u2022])\s++")
 _DIVIDERS = tuple(re.compile(pattern) for pattern in (r"\||\t", ";", ",", r"->|=>|\u2192|\\to(?![a-z])", r"\s+"))
-_NUMBER = re.compile(r"[-+]?(?:[0-9]{1,60}(?:\.[0-9]{0,60})?|\.[0-9]{1,60})(?:[eE][-+]?[0-9]{1,2})?")
+_NUMBER = re.compile(r"[-+]?(?:[0-9]{1,60}(?:\.[0-9]{1,60})?|\.[0-9]{1,60})(?:[eE][-+]?[0-9]{1,2})?")
+_AND = re.compile(rf"({_NUMBER.pattern}),?\s+and\s+(?={_NUMBER.pattern}\Z)")
+_MARK_ALONE = re.compile(r"\(?[0-9]{1,4}[.)]")
 _PAIRS = {"[": "]", "(": ")", "{": "}"}
 
 Tree = list["str | Tree"]
@@ -41,6 +44,9 @@ def read_rows(text: str) -> Rows:
         rows = [[part.strip() for part in line.split("&")] for line in re.split(r"\\\\|\\cr(?![a-z])", inside)]
         return _bounded([row for row in rows if any(row)])
     text = _FULL_STOP.sub("", _WRAPPERS.sub(" ", text).strip())
+    if text[:1] in _PAIRS and text[-1:] == _PAIRS[text[0]] and ";" in text and not re.search(r"[\[\](){}]", text[1:-1]):
+        rows = [_cells(part) for part in text[1:-1].split(";") if part.strip()]
+        return _bounded(rows if any(len(row) > 1 for row in rows) else [[row[0] for row in rows]])
     if text[:1] in _PAIRS and text[-1:] in _PAIRS.values():
         return _bounded(_bracketed(text))
     return _bounded(_by_lines(text))
@@ -98,6 +104,8 @@ def _tree(text: str) -> Tree:
 def _by_lines(text: str) -> Rows:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not ("--" in line and re.fullmatch(r"[\s|:+=-]++", line))]
+    if len(lines) > 1 and all(_MARK_ALONE.fullmatch(line) for line in lines[:-1]):
+        return []
     marks = [_MARKED.match(line) for line in lines]
     numbers = [mark[1] for mark in marks if mark]
     if len(lines) > 1 and all(marks) and numbers in ([None] * len(lines), [str(n) for n in range(1, len(lines) + 1)]):
@@ -108,7 +116,7 @@ def _by_lines(text: str) -> Rows:
 
 
 def _cells(line: str) -> list[str]:
-    line = line.strip().strip("|").strip(" \t,;")
+    line = _AND.sub(r"\1, ", line.strip().strip("|").strip(" \t,;"))
     divider = next((pattern for pattern in _DIVIDERS if pattern.search(line)), None)
     parts = divider.split(line) if divider else [line]
     return [re.sub(r"^and ", "", part.strip()).strip() for part in parts]

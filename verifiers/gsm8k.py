@@ -29,7 +29,8 @@ _REFERENCE = 400
 
 _INTEGER = re.compile(r"\s*(-?(?:[0-9]{1,15}|[0-9]{1,3}(?:,[0-9]{3}){1,5}))\s*")
 _MARKUP = ("</", "<|", "<t", "<T", "<r", "<R", "<e", "<s", "<a", "<A", "<!", "<\uff5c", "[INST", "box", "####")
-_ONE_NUMBER = re.compile(r"-?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|0|[1-9][0-9]*)(?:\.[0-9]+|/[1-9][0-9]*)?")
+_ONE_NUMBER = re.compile(r"(?!-0\Z)-?(?:(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|0|[1-9][0-9]*)(?:\.[0-9]+)?"
+                         r"|[1-9][0-9]*/[1-9][0-9]*)")
 
 
 @verifier("gsm8k")
@@ -56,9 +57,9 @@ def gsm8k(response: str, reference: object, *, example: Mapping[str, object]) ->
 def gsm8k_format(response: str, reference: object, *, example: Mapping[str, object]) -> Verdict:
     """1 when the last line after any reasoning is `#### <one number>` and no other line starts with `####`, else 0.
 
-    The line holds the number alone, as GSM8K writes it: a sign, at most 60 digits without leading zeros, thousands
-    marks, decimals or a fraction, and neither unit nor full stop. What precedes it is not judged, a bare final line
-    included.
+    The line holds the number alone, as GSM8K writes it: a sign (not of zero), at most 60 digits without leading zeros,
+    thousands marks, decimals or a plain fraction, and neither unit nor full stop. The space after `####` may be
+    missing. What precedes the line is not judged, a bare final line included.
     """
     lines = [line.strip() for line in after_thinking(response).splitlines() if line.strip()]
     if not lines:

@@ -4,10 +4,12 @@ r"""Numbers as people and models write them, read exactly: text -> Fraction, nev
 markdown), `quantities` finds every number of a short text and says which of them stand inside a formula.
 
 Covered: signs, thousands marks (`1,234` `1{,}234` `1\,234` `1'234` `1 234`, Indian `1,00,000`), decimals, fractions,
-mixed numbers, `\frac{3}{4}`, `1.2e3`, `1.2 \times 10^3`, "2 million", dollars and cents. A comma before one or two
-digits is a decimal comma (`7,5`, `1.234,56`), since no thousands mark stands there. Not covered: times and ratios
-(`3:30`), roots, powers, sums, "half of 72", "5 more than 67": a number inside one of those is marked, so that nobody
-takes it for the answer.
+mixed numbers ("7 and a half", "7 hours and a half", "7 point five", "7 eighths" too), `\frac{3}{4}`, `1.2e3`,
+`1.2 \times 10^3`, "2 million", `2M`, `2bn`, "2 lakh", "2 crore", dollars and cents. A comma before one or two digits is
+a decimal comma (`7,5`, `1.234,56`), since no thousands mark stands there; two full stops are thousands marks
+(`1.000.000`), one is a decimal point. Not covered: times and ratios (`3:30`), roots, powers, sums, "half of 72", "5
+more than 67", "7 dozen": a number inside one of those is marked (`number_context`), so that nobody takes it for the
+answer.
 Every pattern is possessive or bounded, so time is linear in the length of the text.
 """
 
@@ -18,27 +20,35 @@ import unicodedata
 from fractions import Fraction
 from typing import NamedTuple
 
+from reasongym.verifiers.number_context import BEFORE, BEHIND, stands_alone
+
 __all__ = ["MAX_DIGITS", "Quantity", "plain", "quantities", "same_characters"]
 
 MAX_DIGITS = 60
 """Longer runs of digits are not read: no grade-school answer has them, and big integers cost time."""
 
 _CURRENCY = "$€£¥₹₩₽₱₫₺₦₴฿¢"
-_SCALES = {"hundred": 100, "thousand": 1000, "k": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_SCALES = {"hundred": 100, "thousand": 1000, "k": 1000, "lakh": 10**5, "million": 10**6, "m": 10**6, "mn": 10**6,
+           "mln": 10**6, "crore": 10**7, "billion": 10**9, "b": 10**9, "bn": 10**9, "trillion": 10**12}
+_PARTS = {"half": 2, "halve": 2, "third": 3, "fourth": 4, "quarter": 4, "fifth": 5, "sixth": 6, "seventh": 7,
+          "eighth": 8, "ninth": 9, "tenth": 10, "hundredth": 100, "thousandth": 1000}
+_COUNTS = {word: n for n, words in enumerate(("a an one", "two", "three", "four", "five", "six", "seven", "eight",
+                                              "nine"), start=1) for word in words.split()} | {"zero": 0}
+_COUNT, _PART = "|".join(_COUNTS), "|".join(_PARTS)
 _LOOK_ALIKES: dict[int, str] = {
     **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},  # full-width ASCII
     **dict.fromkeys(map(ord, "\u00a0\u2007\u2008\u2009\u200a\u202f\u2002\u2003\u2005\u2006\u3000"), " "),
     # Nothing to see: zero-width, soft hyphen, direction marks, and what makes a keycap emoji of a digit.
     **dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u202a\u202b\u202c\u202d\u202e"
                              "\u2066\u2067\u2068\u2069\ufe0e\ufe0f\u20e3"), ""),
-    **dict.fromkeys(map(ord, "\u2212\u2010\u2011\u2012\u2013\ufe63"), "-"),
+    **dict.fromkeys(map(ord, "\u2212\u2010\u2011\u2012\u2013\ufe58\ufe63"), "-"),
     **dict.fromkeys(map(ord, "\u2018\u2019\u02bc"), "'"),
     **dict.fromkeys(map(ord, "\u201c\u201d\u201e\u00ab\u00bb"), '"'),
     **{ord(char): by for char, by in {"\u3002": ". ", "\u3001": ", ", "\u066b": ".", "\u066c": ","}.items()},
 }
 _NOTATION: dict[int, str] = {
     # A superscript is a power: a compatibility normal form would make 102 of 10².
-    **{ord(char): f"^{digit}" for digit, char in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
+    **{ord(char): f"^{digit}" for digit, char in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}, ord("⁻"): "^-",
     **{ord(char): f" {text}" for char, text in {
         "½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅕": "1/5", "⅖": "2/5", "⅗": "3/5", "⅘": "4/5",
         "⅙": "1/6", "⅚": "5/6", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8"}.items()},
@@ -48,8 +58,10 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple((re.compile(pattern),
     (r"<<[^<>\n]{0,200}>>", ""),  # the calculator annotations of GSM8K's own solutions
     (r"<\s?(-?[$€£]?[0-9][0-9.,/]{0,40})\s?>", r" \1 "),  # a placeholder such as <number>, filled in
     (r"</?(?:b|i|u|em|strong|p|br|span)\s?/?>", " "),
-    (r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mbox)\s?\{([^{}]{0,200})\}", r" \1 "),
+    (r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mbox|f?boxed|underline)\s?\{([^{}]{0,200})\}", r" \1 "),
     (r"\{,\}", ","),
+    (r"\\(?:textminus|minus)(?![A-Za-z])\s?|\{\s?-\s?\}", "-"),
+    (r"(?<![0-9A-Za-z)])-\s?[({]\s?([$€£]?[0-9][0-9.,/]{0,60})\s?[)}]", r"-\1"),
     (r"\\(?:left|right|displaystyle|qquad|quad)(?![A-Za-z])", " "),
     (r"\^\s?\{?\s?\\circ\s?\}?|\\degree(?![A-Za-z])", ""),
     (r"(?<=[0-9])\s?\\[dtc]?frac\s?(?=[{0-9])", r" \\frac"),
@@ -59,7 +71,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple((re.compile(pattern),
     (r"\\div(?![A-Za-z])", " / "),
     (r"\\(?:approx|simeq)(?![A-Za-z])", "≈"),
     (r"\\(?:ldots|cdots|dots)(?![A-Za-z])", "..."),
-    (r"\\!|\\(?=\n)", ""),
+    (r"\\!|\\(?=\n)|\\\\(?![A-Za-z(\[{\\])", ""),
     (r"\\[,;: ]|(?<=[0-9])~(?=[0-9])", " "),
     (r"\\[()\[\]]", " "),
     (r"\\([$%#&_{}])", r"\1"),
@@ -72,35 +84,27 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple((re.compile(pattern),
     (r"([0-9])(?:\.0{1,2})? (?:dollars?|euros?|pounds?),? (?:and )?([0-9]) cents?(?![a-z])", r"\1.0\2"),
 ))
 
+_IN_WORDS = re.compile(rf"(?<=[0-9])(?:(?P<unit> [a-z]{{1,15}})? and (?P<count>{_COUNT})[ -](?P<part>{_PART})s?"
+                       rf"|[ -](?P<parts>(?!quarter)(?:{_PART}))s"
+                       rf"| point (?P<digits>(?!an? )(?:(?:{_COUNT})(?![a-z]) ?){{1,9}}))"
+                       r"(?![A-Za-z-])", re.IGNORECASE)
+"""The end of a number that begins in digits: "7 hours and a half", "7 eighths", "7 point two five". "7 quarters" are
+coins, as in GSM8K."""
+
+_DOTTED = r"[0-9]{1,3}(?:\.[0-9]{3}){2,9}(?![0-9]|[.,][0-9])"
 _GROUPED = r"[0-9]{1,3}(?:[,' ][0-9]{3}){1,20}+(?![0-9])|[0-9]{1,2}(?:,[0-9]{2}){1,9},[0-9]{3}(?![0-9])"
 _DECIMAL_COMMA = r"(?:[0-9]{1,3}(?:\.[0-9]{3}){1,9}|[0-9]{1,15}),[0-9]{1,2}(?![0-9]|[.,][0-9])"
-_NUMBER = rf"(?:{_DECIMAL_COMMA}|(?:{_GROUPED}|[0-9]++)(?:\.[0-9]++)?+|\.[0-9]++)"
+_NUMBER = rf"(?:{_DECIMAL_COMMA}|{_DOTTED}|(?:{_GROUPED}|[0-9]++)(?:\.[0-9]++)?+|\.[0-9]++)"
 _QUANTITY = re.compile(rf"""
     (?P<sign>[-+]\s?)?+ (?:[{_CURRENCY}]\s?)?+ (?P<inner>-)?+
     (?P<whole>{_NUMBER})
     (?: \s?/\s?(?P<below>{_NUMBER})
       | \s(?:and\s)?(?P<over>[0-9]{{1,9}}+)/(?P<under>[0-9]{{1,9}}+) )?
     (?:[eE](?P<power>[-+]?[0-9]{{1,2}})(?![0-9A-Za-z]))?
-    (?:\s?(?P<scale>hundred|thousand|million|billion|trillion|(?<=[0-9])[kK])(?![A-Za-z]))?
+    (?:\s?(?P<scale>(?:hundred|thousand|lakh|million|crore|billion|trillion)s?|(?<=[0-9])(?:[kKMB]|mn|mln|bn))
+       (?![A-Za-z]))?
 """, re.VERBOSE)
 
-# What makes a number part of something larger (or denies it), seen from its right end and from its left end.
-_GOES_ON = re.compile(rf"""
-    [.,:'_][0-9] | [eE][-+]?[0-9]
-  | \s?[)\]}}]?\s?[-+*/^±]\s?[{_CURRENCY}(\[]?\s?[-+]?[0-9.\\(√] | \s?\^ | \s?[√\\±] | \+ | \([0-9]
-  | \s?[-+*/]\s?[b-hj-zB-HJ-Z](?![A-Za-z]) | [nxyzNXYZ](?![A-Za-z]) | \s?x\s?[0-9(]
-  | \s(?:plus|minus|times|multiplied\sby|divided\sby)\s[0-9] | \s?%\s?of\s | \sis(?:\snot\b|n't\b)
-  | \s(?:more|less|fewer|greater|times\s(?:as|more|less|the))\s?(?:[a-z]{{1,12}}\s)?than\s[{_CURRENCY}]?[0-9]
-  | \stimes\sas\s
-""", re.VERBOSE)
-_CAME_FROM = re.compile(rf"""(?:
-    [0-9][.,:'_] | [0-9)\]}}{_CURRENCY}A-Za-z%]\s?[*/+^]\s?[({_CURRENCY}]* | \)\s?- | [√^±<≤≥]\s?
-  | (?<![=-])>\s? | [0-9]\s?x\s? | \\[A-Za-z]{{1,20}}[(\[{{]* | \bnot\s | [A-Za-z_]\( | [0-9]\)
-  | [0-9]\s(?:plus|minus|times|multiplied\sby|divided\sby)\s
-  | (?:half|third|fourth|fifth|tenth|quarter|percent|root|square|cube|sum|product|difference|halves|thirds|quarters|%)
-    \s(?:of|between)\s[{_CURRENCY}]? | \btimes\sas\s[a-z]{{1,8}}\sas\s
-  | \b(?:twice|double|triple|than|half)\s[{_CURRENCY}]?
-)\Z""", re.VERBOSE)
 _OPERAND = re.compile(r"(?:[0-9)]|(?<![A-Za-z])[b-hj-zB-HJ-Z])\s?\Z")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)(?![A-Za-z])")
 
@@ -128,7 +132,17 @@ def plain(text: str) -> str:
         text = text.translate(_NOTATION)
     for pattern, by in _REWRITES:
         text = pattern.sub(by, text)
-    return text
+    return _IN_WORDS.sub(_in_digits, text)
+
+
+def _in_digits(found: re.Match[str]) -> str:
+    """The end of a number as digits have it, behind them."""
+    if found["digits"]:
+        return "." + "".join(str(_COUNTS[word]) for word in found["digits"].lower().split()) + \
+            " " * found["digits"].endswith(" ")
+    if found["parts"]:
+        return f"/{_PARTS[found['parts'].lower()]}"
+    return f" {_COUNTS[found['count'].lower()]}/{_PARTS[found['part'].lower()]}{found['unit'] or ''}"
 
 
 def quantities(text: str) -> list[Quantity]:
@@ -136,13 +150,13 @@ def quantities(text: str) -> list[Quantity]:
     found = []
     for match in _QUANTITY.finditer(text):
         start, end = match.span()
-        before, after = text[max(0, start - 24):start], text[end:end + 24]
+        before, after = text[max(0, start - BEFORE):start], text[end:end + BEHIND]
         whole = match.start("whole")
         if text[max(0, whole - 1):whole].isalpha() or _ORDINAL.match(after) or re.search(r"[A-Za-z] ?\^-?$", before):
             continue
-        in_formula = bool(_GOES_ON.match(after) or _CAME_FROM.search(before)
-                          or (match["below"] and re.match(r" of [$€£]?[0-9]", after))
-                          or (match["sign"] and (match["inner"] or _OPERAND.search(before))))
+        in_formula = bool(not stands_alone(before, after) or (match["below"] and re.match(r" of [$€£]?[0-9]", after))
+                          or (match["sign"] and (match["inner"] or _OPERAND.search(before)
+                                                 or (before.endswith("|") and after.startswith("|")))))
         value = None if in_formula else _value(match, before)
         found.append(Quantity(value, match[0].strip(), start, end))
     return found
@@ -163,8 +177,12 @@ def _value(match: re.Match[str], before: str) -> Fraction | None:
         if not over < under or value.denominator != 1:  # "72 3/2" is two numbers, not a mixed one
             return None
         value += Fraction(over, under)
-    value *= Fraction(10) ** int(match["power"] or 0) * _SCALES.get((match["scale"] or "").lower(), 1)
+    value *= Fraction(10) ** int(match["power"] or 0) * _scale(match["scale"])
     return -value if _is_negative(match, before) else value
+
+
+def _scale(name: str | None) -> int:
+    return _SCALES[name.lower().removesuffix("s")] if name else 1
 
 
 def _is_negative(match: re.Match[str], before: str) -> bool:
@@ -177,7 +195,9 @@ def _is_negative(match: re.Match[str], before: str) -> bool:
 
 
 def _decimal(text: str) -> Fraction:
-    if re.fullmatch(_DECIMAL_COMMA, text):
+    if re.fullmatch(_DOTTED, text):
+        text = text.replace(".", "")
+    elif re.fullmatch(_DECIMAL_COMMA, text):
         text = text.replace(".", "").replace(",", ".")
     whole, _, digits = re.sub(r"[,' ]", "", text).partition(".")
     return Fraction(int((whole or "0") + digits), 10 ** len(digits))

@@ -1,8 +1,8 @@
 """Numbers in English words: "seventy-two", "one hundred and five", "two and a half", "three quarters", "two thirds".
 
-Known false negatives: other languages; "a dozen" (a unit: "six dozen" is 6); ordinals. "One" as a pronoun counts as 1,
-so it can make two numbers of one. A number beside another with an operator ("two times thirty-six", "half of ten") is
-marked as part of a formula.
+Known false negatives: other languages; "a dozen", "six dozen" (is it 6 or 72?); ordinals. "One" as a pronoun counts as
+1, so it can make two numbers of one. A number beside another with an operator ("two times thirty-six", "half of ten"),
+or in words that make it part of something larger or deny it (`number_context`), is marked as part of a formula.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
+from reasongym.verifiers.number_context import BEFORE, BEHIND, stands_alone
 from reasongym.verifiers.number_text import Quantity
 
 __all__ = ["word_quantities"]
@@ -51,7 +52,9 @@ def word_quantities(text: str) -> list[Quantity]:
         quantity = Quantity(-read.value if negative else read.value, text[begin:end], begin, end)
         if (between and _OPERATORS.issuperset(between)) or (found and negative and not between):
             found[-1], quantity = found[-1]._replace(value=None), quantity._replace(value=None)
-        if read.next + 1 < len(words) and words[read.next] == "of" and words[read.next + 1].isdigit():
+        of_a_number = read.next + 1 < len(words) and words[read.next] == "of" and words[read.next + 1].isdigit()
+        before = text[max(0, begin - BEFORE):spans[i - 1][0] if negative else begin]
+        if of_a_number or not stands_alone(before, text[end:end + BEHIND]):
             quantity = quantity._replace(value=None)
         found.append(quantity)
         i = joined_from = read.next

@@ -89,7 +89,7 @@ def _rule(reference: object) -> _Rule:
     if unknown or "value" not in reference:
         raise ValueError(f"the reference has {sorted(unknown)} beside value, rel_tol, abs_tol and decimals" if unknown
                          else "the reference has no value")
-    rel_tol, abs_tol = (_number(reference.get(key, 0), key) for key in ("rel_tol", "abs_tol"))
+    rel_tol, abs_tol = (_tolerance(reference.get(key, 0), key) for key in ("rel_tol", "abs_tol"))
     if not 0 <= rel_tol < 1 or abs_tol < 0:
         raise ValueError("rel_tol is from 0 to below 1, abs_tol from 0")
     decimals = reference.get("decimals")
@@ -99,6 +99,13 @@ def _rule(reference: object) -> _Rule:
     if decimals is not None and (rel_tol or abs_tol):
         raise ValueError("decimals and a tolerance say two different things")
     return _Rule(_number(reference["value"], "value"), rel_tol, abs_tol, decimals)
+
+
+def _tolerance(value: object, key: str) -> Fraction:
+    """A number or its digits: "10%" and "5 cm" would lose what makes them a tolerance."""
+    if isinstance(value, str) and not _PLAIN.fullmatch(value):
+        raise ValueError(f"{key} is no plain number")
+    return _number(value, key)
 
 
 def _number(value: object, what: str) -> Fraction:

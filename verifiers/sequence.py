@@ -5,9 +5,12 @@ the share of right cells is the score of an answer of the right shape. An answer
 Numbers are compared as exact rationals (1.0 = 1, 1/2 = 0.5), anything else as words without quotes, in small letters.
 A sequence equals one row, one column or one line a cell; a grid equals a grid of its rows. A grid of single characters
 is also read from lines without spaces ("#.#"). Which text is the answer, the first of these that the response has:
-1. the last <answer>...</answer>, `\boxed{}` or `####` line; several that differ are wrong
-2. the lines after the last "answer is", "answer:", "result:", "sequence is", ..., up to an empty line or a sentence
-3. the last ``` block, the brackets that the response ends in, its last paragraph, behind a line that ends in a colon
+1. the last <answer>...</answer>, `\boxed{}` or `####` line, with those joined to it by nothing but punctuation, "and"
+   or "or"; several that differ are wrong
+2. the lines after the last "answer is", "answer:", "result:", "sequence is", ..., up to an empty line or a sentence,
+   unless the words before it deny it ("I doubt that the answer is")
+3. the last ``` block, the brackets that the response ends in, its last paragraph, behind a line that ends in a colon.
+   Brackets count behind nothing, a colon, an equals sign or a verb: `-[3, 1, 2]` and "reverse [3, 1, 2]" are others.
 
 Known false positives: 007 and 7 are one number; case is ignored.
 Known false negatives: rows under column headings, cells that hold commas, thousands marks, "1, 2, ..., 10".
@@ -21,6 +24,7 @@ from fractions import Fraction
 from itertools import takewhile
 from typing import NamedTuple
 
+from reasongym.verifiers.denial import is_denied
 from reasongym.verifiers.grid_text import MAX_CELLS, Rows, cell, read_rows
 from reasongym.verifiers.math.anchors import stated_places
 from reasongym.verifiers.math.turn import final_part
@@ -32,8 +36,15 @@ __all__ = ["sequence"]
 _PHRASE = re.compile(r"\b(?:answer|result|output|sequence|list|order|grid|matrix|solution|board)s?\b[*_\"]{0,3}\s?"
                      r"(?:is|are|would be|should be|[:=]){1,2}[*_\s:]{0,8}", re.IGNORECASE)
 _FENCE = re.compile(r"```[a-z]{0,12}\n((?:(?!```)[\s\S]){0,20000}+)```")
-
+_TAGGED = re.compile(r"<answer>((?:(?!</?answer>)[\s\S])*+)</answer>", re.IGNORECASE)
+_BETWEEN_TAGS = re.compile(r"[^\w]*+(?:(?:and|or|also|maybe|perhaps|possibly)\b[^\w]*+){0,3}", re.IGNORECASE)
+_BEFORE_BRACKETS = re.compile(
+    r"(?:(?:\A|\n)\s?[-*\u2022]\s|\A|[\n:=>\u2192$|\])}]|\b(?:is|are|be|get|gets|gives|give|obtain|becomes?|yields?|returns?|"
+    r"have|therefore|thus|so|sequence|list|order|grid|matrix|answer|result|output|solution|board))[,\s*_`$]{0,6}\Z",
+    re.IGNORECASE)
 _PROSE = re.compile(r"(?:[A-Za-z']{1,30} ){3,}[A-Za-z']{1,30}[^,;|]{0,40}[.!?:]\s*\Z")
+
+_MOST_TAGS = 64
 
 Cells = list[list[Fraction | str]]
 
@@ -99,15 +110,20 @@ def _characters(wanted: _Wanted) -> bool:
 
 
 def _stated(text: str) -> list[str]:
-    inside, closed, _ = text.rpartition("</answer>")
-    if closed and "<answer>" in inside:
-        return [inside.rpartition("<answer>")[2]]  # of any length, where a place is read up to 2,000 characters
+    tagged = list(_TAGGED.finditer(text))[-_MOST_TAGS:] if "</" in text else []
+    if tagged:  # of any length, where a place is read up to 2,000 characters
+        joined = [tagged.pop()]
+        while tagged and _BETWEEN_TAGS.fullmatch(text, tagged[-1].end(), joined[-1].start()):
+            joined.append(tagged.pop())
+        return [found[1] for found in joined]
     return [place.content for place in stated_places(text, symbolic=True) if place.kind in ("box", "hash", "tag")]
 
 
 def _unmarked(text: str) -> str:
     """The one text that is read where the response marks none: several tried in turn would reward hedging."""
     phrases = list(_PHRASE.finditer(text))
+    if phrases and is_denied(text, phrases[-1].start()):
+        return ""
     if phrases:
         lines = text[phrases[-1].end():].splitlines()
         return "\n".join(takewhile(lambda line: line.strip() and not _PROSE.search(line), lines))
@@ -127,7 +143,8 @@ def _closing_brackets(text: str) -> str:
         before = text[max(0, at - 40):at].rstrip(" ,\n")[-1:] if depth <= 0 else "]"
         if before not in ("]", ")"):
             closed = depth == 0 and at < len(text) - 1 and before not in ("[", "(")
-            return text[at:] if closed else ""
+            stated = _BEFORE_BRACKETS.search(text[max(0, at - 40):at]) and not is_denied(text, at)
+            return text[at:] if closed and stated else ""
     return ""
 
 

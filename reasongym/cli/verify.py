@@ -61,8 +61,9 @@ def command(name: str, source: str, target: str, workers: int, **limits: float) 
     `example`. One a line out, in the same order: `id` (as it came, or null), `score`, `status`, `extracted`,
     `reason`, `seconds`. A verifier that fails on an answer gives it the status `error`; the command still succeeds.
 
-    All lines are read and checked for mistakes before the first answer is, then read again one by one: memory does not
-    grow with their number. Input that can be read only once, such as a pipe, is kept in a temporary file for that.
+    All lines are read and checked for mistakes (a key that stands twice is one) before the first answer is, then read
+    again one by one: memory does not grow with their number. The output must not be the input. Input that can be read
+    only once, such as a pipe, is kept in a temporary file for that.
 
     \b
     reasongym verify --verifier gsm8k --input answers.jsonl --output verdicts.jsonl
@@ -75,6 +76,7 @@ def command(name: str, source: str, target: str, workers: int, **limits: float) 
     # limits: those of ScoringPool, under the names they have there
     started = time.monotonic()
     part = RewardPart(name=PART, verifier=name, weight=1.0)
+    _check_apart(source, target)
     with _reading(source) as stream:
         begin = stream.tell()
         num_cases = sum(1 for _ in _cases(stream, source))
@@ -83,6 +85,15 @@ def command(name: str, source: str, target: str, workers: int, **limits: float) 
         with ScoringPool([part], workers=num_workers, **limits) as pool:  # type: ignore[arg-type]
             tally = _write(_in_order(pool, _cases(stream, source)), num_cases, target)
     click.echo(tally.summary(time.monotonic() - started), err=True)
+
+
+def _check_apart(source: str, target: str) -> None:
+    """Raises DataError where the verdicts would be written over the answers."""
+    if "-" in (source, target) or not (Path(source).is_file() and Path(target).is_file()):
+        return
+    if os.path.samefile(source, target):
+        raise DataError(message(f"the output {target} is the input", got=f"--input {source} --output {target}",
+                                expected="two files", remedy="give --output another name"))
 
 
 def _write(verdicts: Iterator[tuple[object, Verdict]], num_cases: int, target: str) -> _Tally:
@@ -142,7 +153,8 @@ def _case(text: bytes, number: int) -> Case:
     from reasongym.tasks import Example
 
     try:
-        row = json.loads(text.decode("utf-8-sig"), parse_constant=_refuse_constant, parse_float=_finite)
+        row = json.loads(text.decode("utf-8-sig"), parse_constant=_refuse_constant, parse_float=_finite,
+                         object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
         raise _bad_line(number, f"is not JSON: {error}", text[:400].decode("utf-8", "replace").strip()[:80]) from error
     if not isinstance(row, dict):
@@ -158,6 +170,14 @@ def _case(text: bytes, number: int) -> Case:
     # The id stays out of what the verifier sees, so that repeated answers are recognised as such.
     return Case(id_, response, Example(task="verify", split="input", index=number - 1, messages=(),
                                        reference=reference, fields=row))
+
+
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {twice[:80]!r} stands twice in one object")
+    return row
 
 
 def _refuse_constant(constant: str) -> float:

@@ -1,11 +1,14 @@
 """The one JSON document that a response offers, decided from the response alone.
 
-1. Only text after the last `</think>` counts; an opened and never closed `<think>` leaves nothing. What follows an
-   end-of-turn token is cut off, and so is an invented next turn ("Question: ...") behind the first document.
+1. Only text after the last `</think>` counts; an opened and never closed `<think>` leaves nothing. A tag within a
+   string of a document is text. What follows an end-of-turn token is cut off, and so is an invented next turn
+   ("Question: ...") behind the first document.
 2. The last complete fence labelled `json` decides, also when its content is not JSON. Without any, the last complete
    fence of another label, or none, whose content is JSON.
-3. Without such a fence, the last object or array that stands in the text at top level; what is nested in another never
-   counts. One that begins as JSON and breaks off or breaks the rules, behind the last good one, leaves nothing.
+3. Without such a fence, the last object or array that stands in the text at top level; what is nested in another, or in
+   brackets of any other meaning (`{{"a": 1}, "b": 2}`, `{b: {"a": 1}}`; those of a LaTeX command aside), never counts.
+   One that begins as JSON, or as what is often taken for it (`{a: 2}`, `['x']`, `[NaN]`), and breaks off or breaks the
+   rules, behind the last good one, leaves nothing.
    An array counts where it begins a line, follows a colon or is the whole text: "[1]" in a sentence is a remark.
 4. Else a scalar, where it is the whole text.
 Several different documents are one answer only where the last clearly revises the others. It does not when it is
@@ -14,7 +17,7 @@ a different object or array stands behind the final fence. The response is then 
 them is right.
 
 Known false negatives: JSON with comments or trailing commas, two fences for two halves, text on another document after
-the answer, a string that holds `<think>` or `</think>`.
+the answer, a document within braces of prose or code.
 Known false positive: a draft in prose is passed over in favor of the last.
 """
 
@@ -36,11 +39,20 @@ _TICKS = r"(?<![`~])(?:`{3,16}+|~{3,16}+)(?![`~])"
 _FENCE = re.compile(rf"^[ \t>]{{0,16}}(?:[-*+] |[0-9]{{1,3}}[.)] )?(?P<a>{_TICKS})[ \t]*+(?P<la>[\w+/.-]{{0,40}}+)"
                     rf"|(?P<b>{_TICKS})[ \t]*+(?P<lb>[\w+/.-]{{0,40}}+)[ \t]*+$", re.MULTILINE)
 _OPENER = re.compile(r'\{\s*+["}]|\[\s*+["\[\]{0-9tfn-]')
+_BRACKET = re.compile(r"(\\(?:[A-Za-z]{1,20}\s?)?|[\^_])?[{\[]")
+# What is taken for JSON and is none: a key without quotes or in single ones, a comment, a literal of another language.
+_NEARLY = re.compile(r"\{\s*+(?:[A-Za-z_$][\w$]{0,60}+\s?:(?!:)|'|//|/\*|\{|\[|,)"
+                     r"|\[\s*+(?:NaN|-?Infinity|undefined|'|,|//|/\*)")
+_THINK = re.compile(r"<(/?)think>")
 _JOINED = re.compile(r"[\s,;.:&|/*_#>-]*+(?:and|or)?[\s,;.:&|/*_#>-]*+", re.IGNORECASE)
 _NOTHING_MORE = re.compile(r"[\s.,;!`*_~)>-]*+")
 _SPACE = re.compile(r"[\ufeff \t\r\n]*+")
 _MOST = 1000
 """Fences, or brackets tried as documents: more are refused, for each may take a while."""
+_MOST_ODD = 5000
+"""Brackets of prose before a document: more are refused."""
+_MOST_TRIED = 32
+"""Brackets tried as documents that hold a tag of reasoning; behind them every tag is one."""
 
 
 class Extracted(NamedTuple):
@@ -85,14 +97,42 @@ def extract(response: str) -> Extracted:
 
 
 def _answer_part(response: str) -> str:
-    rest = response[response.rfind("</think>") + len("</think>"):] if "</think>" in response else response
-    rest = rest.partition("<think>")[0].lstrip("\ufeff \t\r\n")
+    rest = (_after_thinking(response) if "think>" in response else response).lstrip("\ufeff \t\r\n")
     ended = _END_OF_TURN.search(rest, 1)
     rest = rest[:ended.start()].rstrip() if ended else rest.rstrip()
     # A JSON string holds no line end, so what begins a line like the head of another turn stands outside of it. Before
     # any document it may restate the question.
     opened = _OPENER.search(rest)
     return before_next_turn(rest, opened.start()) if opened else rest
+
+
+def _after_thinking(response: str) -> str:
+    """What follows the last `</think>`, up to an unclosed `<think>`; within a document's string they are text."""
+    rest = at = tries = 0
+    while (tag := _THINK.search(response, at)) is not None:
+        end = None
+        while tries < _MOST_TRIED and end is None and (opener := _OPENER.search(response, at, tag.start())) is not None:
+            tries += 1
+            at, end = _past_document(response, opener.start(), tag.start())
+        if end is not None:
+            at = end
+        elif tag[1]:
+            rest = at = tag.end()
+        else:
+            closes = response.find("</think>", tag.end())
+            if closes < 0:
+                return response[rest:tag.start()]
+            rest = at = closes + len("</think>")
+    return response[rest:]
+
+
+def _past_document(text: str, start: int, tag: int) -> tuple[int, int | None]:
+    """Where to look on behind the bracket at `start`, and the end of the document there if `tag` is within it."""
+    try:
+        end = parse_at(text, start).end
+    except JsonProblem:
+        return start + 1, None
+    return end, end if end > tag else None
 
 
 def _fences(text: str) -> list[_Found]:
@@ -168,6 +208,11 @@ def _documents(text: str, start: int) -> list[_Found]:
     found: list[_Found] = []
     for _ in range(_MOST):
         opener = _OPENER.search(text, start)
+        odd = _odd_brackets(text, start, opener.start() if opener else len(text))
+        if odd is not None:
+            found.append(odd)
+            start = odd.end
+            continue
         if opener is None:
             return found
         start = opener.start()
@@ -184,8 +229,33 @@ def _documents(text: str, start: int) -> list[_Found]:
     return [_Found(None, start, start, "", f"{_MOST} brackets or more")]
 
 
+def _odd_brackets(text: str, start: int, until: int) -> _Found | None:
+    """Brackets that open before `until` and are no JSON, though taken for it or around the document at `until`."""
+    for _ in range(_MOST_ODD):
+        bracket = _BRACKET.search(text, start, until)
+        if bracket is None:
+            return None
+        start = bracket.end()
+        if bracket[1]:
+            continue
+        end = _closed(text, start - 1)
+        never_closed = end is None and bracket[0] == "{"  # "[" may be an interval's: [0, 1)
+        if never_closed or _NEARLY.match(text, start - 1) or (end is not None and until < end):
+            end = end or len(text)
+            return _Found(None, start - 1, end, text[start - 1:end], "brackets that are no JSON")
+        start = end or start
+    return _Found(None, start, len(text), "", f"{_MOST_ODD} brackets or more")
+
+
+def _closed(text: str, start: int) -> int | None:
+    try:
+        return closing(text, start)
+    except JsonProblem:
+        return None
+
+
 def _end_of_broken(text: str, start: int, problem: JsonProblem) -> int:
-    """Where to go on: behind its closing bracket if it begins as JSON does, else behind the bracket that opens it.
+    """Where to go on: behind its closing bracket if it begins as JSON does or holds JSON, else behind its opening one.
 
     As JSON begins: an object with a quoted key, an array with a container, a text or a second element.
     """
@@ -193,11 +263,9 @@ def _end_of_broken(text: str, start: int, problem: JsonProblem) -> int:
     begins = head == '"' if text[start] == "{" else head in ('"', "{", "[") and head != ""
     if not begins and not (text[start] == "[" and "," in text[start:problem.position][:200] and head != ""
                            and head in "-0123456789tfn"):
-        return start + 1
-    try:
-        return closing(text, start) or len(text)
-    except JsonProblem:
-        return len(text)
+        end = _closed(text, start)
+        return end if end is not None and _OPENER.search(text, start + 1, end) else start + 1
+    return _closed(text, start) or len(text)
 
 
 def _is_plausible(text: str, start: int, end: int, value: object) -> bool:

@@ -5,7 +5,7 @@ very end only; `.` leaves out four line ends; (?<name>), \k<name>, \cX, \u{...},
 for general categories, Any, ASCII and Assigned. What only Python has is a syntax error: (?P<name>), (?i), \A, `a++`.
 
 What is refused as unusable, though valid: \p of scripts and other properties, look-behind of variable width, group
-names beyond ASCII.
+names beyond ASCII, a back reference before the end of its group (\1(a)).
 What differs: \1 to a group that took no part matches nothing here and the empty text there. A punctuation character
 may be escaped needlessly, and a `{` that begins no quantifier is itself, as browsers have it without the flag u.
 Nothing here guards against a pattern that takes exponential time: the scoring pool's limit on time does.

@@ -7,7 +7,9 @@ Policy, so that exactly one statement is ever graded and listing or hedging gain
    \boxed{72}` states both. A phrase ("the answer is") joins phrases only, since many write it just above the `####`.
 3. An anchor inside another is the one that counts: "the answer is \boxed{x}".
 4. "Wait, actually 71" after an anchor revises it, when it states nothing but the answer.
-5. An unclosed `\boxed{` or `<answer>` was cut off by the length limit and holds no answer.
+5. Values offered beside a box in plain words (`\boxed{7} or 8`) belong to it; a box that is denied is none, and a sign
+   or exponent that is glued to a box is part of it: `surroundings` says which.
+6. An unclosed `\boxed{` or `<answer>` was cut off by the length limit and holds no answer.
 
 Known false positives: an anchor quoted from the prompt counts when no later one follows.
 Known false negatives: those of `phrases`.
@@ -29,6 +31,7 @@ from reasongym.verifiers.math.places import (
     has_open_box,
     last_matches,
 )
+from reasongym.verifiers.math.surroundings import is_denied, offered_beside, whole_of
 
 __all__ = ["stated_places"]
 
@@ -64,6 +67,17 @@ def stated_places(text: str, *, symbolic: bool) -> list[Place]:
         if len(between) > MAX_LINE or not _JOINS.fullmatch(between):
             break
         final.append(places.pop())
+    return _with_offers(text, final)
+
+
+def _with_offers(text: str, final: list[Place]) -> list[Place]:
+    """The places with what is offered in plain words before the first and behind the last of them; last first."""
+    first, last = final[-1], final[0]
+    before, behind = offered_beside(text, first.start, last.end)
+    if behind and last.kind in ("box", "tag"):
+        final = [Place("box", behind, last.end, last.end), *final]
+    if before and first.kind in ("box", "tag"):
+        final = [*final, Place("box", before, first.start, first.start)]
     return final
 
 
@@ -78,9 +92,10 @@ def _innermost(places: list[Place]) -> list[Place]:
 def _boxes(text: str) -> Iterator[Place]:
     for match in last_matches(BOX, text) if "box" in text else ():
         content, end = braced(text, match.end())
-        if content.strip(" $\n.…_?"):
+        if content.strip(" $\n.…_?") and not is_denied(text, match.start(), end):
             escaped = text[max(0, match.start() - 1):match.start()] == "\\"  # as in a JSON string
-            yield Place("box", content.replace("\\\\", "\\") if escaped else content, match.start(), end)
+            place = Place("box", content.replace("\\\\", "\\") if escaped else content, match.start(), end)
+            yield place._replace(content=whole_of(text, place))
 
 
 def _hashes(text: str, symbolic: bool) -> Iterator[Place]:

@@ -6,32 +6,37 @@ its end is unreadable, and no part of it counts. Two texts that are the same aft
 not.
 
 Policies:
-- Numbers are exact. A decimal is the rational it writes: 0.5 is 1/2, 0.33 is not 1/3, 3.14 is not pi, and a rounded
-  reference wants its own digits. Alone a fraction without a finite decimal equals what a machine prints of it, 15
-  significant digits or more. `1e3` and `3.5 \times 10^8` are numbers; `1\frac{4}{5}` and `11 5/6` are mixed
-  numbers.
-- Thousands: `1,234`, `1{,}234`, `1\,234`, `1 234` are one number; in brackets a comma separates. `2,74` is a decimal
-  only beside a number with a point, two numbers otherwise, and `1,000` is never 1.
+- Numbers: rationals exactly, others to 65 digits and more. A decimal is the rational it writes: 0.5 is 1/2, 0.33 is not
+  1/3, 3.14 is not pi, and a rounded reference wants its own digits. Alone a fraction without a finite decimal equals
+  what a machine prints of it, 15 significant digits or more. `1e3` and `3.5 \times 10^8` are numbers; `1\frac{4}{5}`
+  and `11 5/6` are mixed numbers; `0.\overline{3}`, `0.\bar{3}` and `0.\dot{3}` are 1/3.
+- Thousands: `1,234`, `1{,}234`, `1\,234`, `1 234` are one number; in brackets a comma separates. What else a comma may
+  be, `commas` says: `3,5` is two numbers, `1000,99` and `2,5 cm` are decimals.
 - A unit may be missing on one side; two units must measure the same and are converted (1 km = 1000 m, never 10 cm =
-  10 km). Two plain words must share one (5 apples, 5 red apples). Currency signs and degrees are units.
-- Percent is a unit: 50% = 50. Besides, it is its hundredth written as a decimal (0.5), never as a fraction (1/2).
-- `x = 5` equals `5`, not `y = 5`; of a chain the last member counts. Equations up to exchange of sides and a constant
-  factor; inequalities up to direction and a positive factor, and as the sets of numbers they describe.
+  10 km). Two plain words must share one (5 apples, 5 red apples). Currency signs and degrees are units. Words that
+  could change the value are none (`unit_words`): 2 million is 2,000,000, and 2 fifths is not read.
+- Percent is a unit: 50% = 50. Besides, it is its hundredth written as a decimal (0.5), as a fraction (1/2) only where
+  that has no decimal (33 1/3%).
+- `x = 5` equals `5`, not `y = 5`; of a chain the last member counts. `x = y` is a line, not y; `6 = 5` says nothing.
+  Equations up to exchange of sides and a constant factor; inequalities up to direction and a positive factor, and as
+  the sets of numbers they describe. Between conditions "and" is not "or"; between values of one unknown it is.
 - Bare lists and sets have no order; lists of numbers keep repetitions, sets and lists of tuples do not. Tuples and
-  vectors have an order. A bare list equals a tuple in the same order. Nothing is equal to a part of itself: 1/2 is
-  not "1/2 or 3/4".
+  vectors have an order. A bare list equals a tuple in the same order, unless it says "or" or plus-minus; values with
+  names go by their names (`naming`). Nothing is equal to a part of itself: 1/2 is not "1/2 or 3/4".
 - `(0,1)` is a pair beside a pair and an interval beside a set. A vector equals the tuple of its entries, a row no
-  column.
+  column. Capitals written together, and the vertices of an angle or triangle, keep their order.
 - `\pm a` is the list of both. `e`, `i`, `\pi` are the constants; `\log` without a base is to base ten.
-- An integral, limit, derivative or infinite sum equals its value; an indefinite integral what has the same derivative,
-  where both sides write `+ C` or neither. A comparison that SymPy does not finish is a time-out.
-- `204_5` equals that numeral to that base alone. 9:30 is compared with another ratio literally; 2:4 is 1:2.
+- An integral, limit, derivative or infinite sum equals its value; an indefinite integral what has the same derivative
+  and a constant (`+ C`). A comparison that SymPy does not finish is a time-out.
+- `204_5` equals that numeral to that base alone; 3 modulo 7 is no number. 9:30 is compared with another ratio
+  literally; 2:4 is 1:2 and the fraction 1/2, but 5:1 is not 5.
 - Words are compared without case and punctuation; `\text{(B)}`, `(B)`, `B` are one.
 
-Known false positives: `50%` for a reference of 50 where 0.5 was meant; units dropped on one side; those of
-`identity` and `symbolic_child`. Known false negatives: rounded decimals; those of `calculus`; piecewise definitions
-other than as equal text; equations that need solving; quadratic and higher inequalities beside intervals; number
-words; one letter for a unit directly behind its number (`5m`) beside a bare number.
+Known false positives: `50%` for a reference of 50 where 0.5 was meant; units dropped on one side; a wrong chain behind
+a name (`x = 6 = 5`); `x \approx 5` for 5; those of `identity` and `symbolic_child`. Known false negatives: rounded
+decimals; those of `calculus` and `unit_words`; piecewise definitions other than as equal text; equations that need
+solving; quadratic and higher inequalities beside intervals; one letter for a unit directly behind its number (`5m`)
+beside a bare number.
 """
 
 from __future__ import annotations
@@ -41,10 +46,13 @@ import re
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
+from reasongym.verifiers.math.commas import is_bare_pair, may_be_two, with_point
 from reasongym.verifiers.math.exact import TooLarge
 from reasongym.verifiers.math.identity import MIN_DIGITS
 from reasongym.verifiers.math.lexer import Unreadable
-from reasongym.verifiers.math.nodes import Node, Quantity
+from reasongym.verifiers.math.matrices import with_determinants
+from reasongym.verifiers.math.naming import with_letters_in_order
+from reasongym.verifiers.math.nodes import Group, Matrix, Node, Quantity, Relation
 from reasongym.verifiers.math.normalise import MAX_LENGTH, Plain, normalise
 from reasongym.verifiers.math.numeric import carrying
 from reasongym.verifiers.math.reader import read
@@ -55,9 +63,7 @@ from reasongym.verifiers.math.symbolic_process import Overtime
 __all__ = ["Outcome", "compare", "leaves_work"]
 
 _PLAIN = re.compile(r"\s{0,9}(-?[0-9]{1,300}(?:\.[0-9]{1,14}|/0{0,9}[1-9][0-9]{0,300})?)\s{0,9}")
-_AMBIGUOUS = re.compile(r"(?<![\d.,])\d{1,60},\d{1,60}(?![\d,.])")
-_DECIMAL_COMMA = re.compile(r"(?<![\d.,])(?![1-9]\d{0,2},\d{3}(?!\d))\d{1,60},\d{1,60}(?![\d,.])")
-_OPERATOR = re.compile(r"\\(?:i{1,3}nt|lim|sum|prod|partial)|[\u222b\u2211\u220f\u2202]|d[a-z]|d\^|d\{|lim")
+_OPERATOR = re.compile(r"\\(?:i{1,3}nt|lim|sum|prod|partial|det)|vmatrix|[\u222b\u2211\u220f\u2202]|d[a-z]|d\^|d\{|lim")
 _IDLE_SPACE = re.compile(r"(?<![0-9A-Za-z]) | (?![0-9A-Za-z])")
 
 
@@ -90,11 +96,11 @@ def compare(reference: str, given: str) -> Outcome:
 
 
 def leaves_work(reference: str, given: str) -> bool:
-    r"""Whether `given` states an integral, derivative, limit, sum or product where `reference` does not:
+    r"""Whether `given` leaves an integral, derivative, limit, sum, product or determinant, and `reference` none:
     `\int_0^1 x\,dx` equals 1/2, but who was asked for it has answered nothing by it."""
     if not _OPERATOR.search(given[:MAX_LENGTH]):
         return False
-    trees = [_answer(normalise(text.strip())).tree for text in (given, reference) if len(text.strip()) <= MAX_LENGTH]
+    trees = [_read(normalise(text.strip())).tree for text in (given, reference) if len(text.strip()) <= MAX_LENGTH]
     stated, wanted = [tree is None or is_worked_out(tree) for tree in trees] if len(trees) == 2 else (True, True)
     return wanted and not stated
 
@@ -109,10 +115,10 @@ def _compared(reference: str, given: str) -> Outcome:
     if len(units) < 2 and _spelling(plain_reference) == _spelling(plain_given):
         return Outcome("equal", "the same text")
     wanted, stated = _answer(plain_reference), _answer(plain_given)
+    if wanted.tree is None:
+        return Outcome("reference", f"the reference is not read: {wanted.problem}")
     if stated.tree is None:
         return Outcome("unreadable", stated.problem)
-    if wanted.tree is None:
-        return Outcome("different", f"differs from the reference, whose text is not read: {wanted.problem}")
     return _judged(wanted, stated)
 
 
@@ -121,14 +127,25 @@ def _spelling(plain: Plain) -> str:
 
 
 def _answer(plain: Plain, *, grouped: bool = True) -> _Answer:
+    """As it is compared: determinants written out, capitals written together in their order, money with its unit."""
+    found = _read(plain, grouped=grouped)
+    if found.tree is None:
+        return found
+    tree = with_determinants(with_letters_in_order(found.tree))
+    if plain.currency and isinstance(tree, Relation):
+        tree = Relation((*tree.items[:-1], Quantity(tree.items[-1], plain.currency)), tree.signs)
+    elif plain.currency:
+        tree = Quantity(tree, plain.currency)
+    return found._replace(tree=tree)
+
+
+def _read(plain: Plain, *, grouped: bool = True) -> _Answer:
     try:
         tree = read(plain.text, grouped=grouped)
     except Unreadable as error:
         return _Answer(plain, None, str(error))
     if plain.currency == "several":
         return _Answer(plain, None, "money of several kinds")
-    if plain.currency:
-        tree = Quantity(tree, plain.currency)
     return _Answer(plain, tree, "")
 
 
@@ -137,7 +154,8 @@ def _judged(wanted: _Answer, stated: _Answer) -> Outcome:
     assert stated.tree is not None
     try:
         with decimal.localcontext(carrying(MIN_DIGITS)):  # whatever the caller's own context is
-            equal = same(*evaluated(wanted.tree, stated.tree)) or _same_with_other_commas(wanted, stated)
+            equal = not _is_made_a_tuple(wanted, stated) and (
+                same(*evaluated(wanted.tree, stated.tree)) or _same_with_other_commas(wanted, stated))
     except Overtime as error:
         return Outcome("timeout", str(error))
     except TooLarge as error:
@@ -147,18 +165,23 @@ def _judged(wanted: _Answer, stated: _Answer) -> Outcome:
     return Outcome("equal", "the same value") if equal else Outcome("different", "another value")
 
 
+def _is_made_a_tuple(wanted: _Answer, stated: _Answer) -> bool:
+    return isinstance(stated.tree, Group | Matrix) and is_bare_pair(wanted.plain.text)
+
+
 def _same_with_other_commas(wanted: _Answer, stated: _Answer) -> bool:
-    """`1,5` is a decimal beside one with a point, `1,234` is two numbers beside a list, where those are unambiguous."""
+    """The other readings that `commas` allows, of one side at a time."""
     for here, there in ((wanted, stated), (stated, wanted)):
         text, beside = here.plain.text, there.plain.text
-        if there.tree is None or not _AMBIGUOUS.search(text) or _AMBIGUOUS.search(beside):
+        if "," not in text or isinstance(there.tree, Group | Matrix):
             continue
-        other = here
-        if re.search(r"\.\d", beside):
-            pointed = _DECIMAL_COMMA.sub(lambda match: match[0].replace(",", "."), text)
+        pointed = with_point(text, has_unit=bool(here.plain.currency))
+        if pointed:
             other = _answer(here.plain._replace(text=pointed))
-        elif re.search(",|and|or", beside):
+        elif may_be_two(text, beside):
             other = _answer(here.plain, grouped=False)
-        if other is not here and other.tree is not None and same(other.tree, there.tree):
+        else:
+            continue
+        if other.tree is not None and there.tree is not None and same(other.tree, there.tree):
             return True
     return False

@@ -122,6 +122,9 @@ class FactorReader(CalculusReader):
             name += "'"
         if token.kind == "constant" and name == token.text:
             return Constant(name)
+        if name[0] in _CALLED and [token.text for token in self.tokens[self.at:self.at + 6]] == list("^{-1}("):
+            self.at += 5
+            return Call(f"{name}^-1", self.arguments())
         if self.sees("(") and (name[0] in _CALLED or (name[0].isupper() and self.is_plain_call())):
             return Call(name, self.arguments())
         return Symbol(name)

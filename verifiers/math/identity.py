@@ -5,33 +5,37 @@ a difference of zero shrinks with the precision, any other stays, however small.
 points follow from a hash of both trees, spread over both signs and several magnitudes, so that an answer cannot be made
 to vanish at them and |x - 10| is not 10 - x. Where both sides are real at some points, these decide: ln(x^2) = 2 ln x.
 
-Known false positives: expressions that differ by less than one part in 10^(75 + their own digits); a difference that
-shows only beyond ten times the largest number in the answer, or in an interval that holds no point.
+Expressions with values at different points are different, and so is ln|x| from ln x: one of them is real where the
+other is not. Between log(ab) and log a + log b, which need a convention for negative numbers, the real points decide.
+
+Known false positives: expressions that differ by less than one part in 10^65 and three times the digits of their own
+largest and smallest values; a difference in an interval that holds no point.
 Known false negatives: functions of whole numbers at symbols other than 6 to 40; anything beyond the bounds.
 """
 
 from __future__ import annotations
 
 import decimal
-from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 
 from reasongym.verifiers.math.calculus import BOUND
 from reasongym.verifiers.math.decimals import Complex
 from reasongym.verifiers.math.exact import Inexact, TooLarge, Undefined, exact, exact_at
+from reasongym.verifiers.math.integration import has_indefinite, with_one_constant
 from reasongym.verifiers.math.nodes import Call, Node, Number, Symbol, key, walk
-from reasongym.verifiers.math.numeric import Point, carrying, hashed, is_real, precision_for, value
-from reasongym.verifiers.math.symbolic import equal_by_algebra, has_indefinite, slopes
+from reasongym.verifiers.math.numeric import MAX_PRECISION, Point, carrying, is_real, measured, precision_for, value
+from reasongym.verifiers.math.points import points
+from reasongym.verifiers.math.symbolic import equal_by_algebra, slopes
 
-__all__ = ["proportional", "same_value", "sign_at", "symbols"]
+__all__ = ["proportional", "same_value", "sign_at", "symbols", "terminates"]
 
-POINTS = 8
 MIN_DIGITS = 50
+MAX_POINT_DIGITS = 250
+"""More that are carried at a point where values are very large or small; other points show what that hides."""
+
 MACHINE_DIGITS = 15
 """A decimal of as many significant digits is what a machine prints of a fraction, and equals it to its last digit."""
-
-_OF_WHOLE_NUMBERS = frozenset(("factorial", "binom", "gcd", "lcm", "mod", "sum", "prod"))
 
 
 def same_value(left: Node, right: Node) -> bool:
@@ -44,27 +48,48 @@ def same_value(left: Node, right: Node) -> bool:
     names = symbols(left) | symbols(right)
     if not names:
         return _same_number(left, right)
+    left = with_one_constant(left, right)
+    names = symbols(left) | symbols(right)
+    strict = _has_sizes(left) != _has_sizes(right)
     agreed, without_value = 0, False
     complex_only = list[Point]()
-    for point in _points(left, right, sorted(names)):
+    for point in points(left, right, sorted(names)):
         try:
-            same, both_real = _agree_at(left, right, point)
+            same, real = _agree_at(left, right, point)
         except TooLarge:
             raise
         except ArithmeticError as error:
+            if _has_value(left, point) != _has_value(right, point):
+                return False
             without_value = without_value or isinstance(error, Inexact)
             continue
-        if not both_real:
-            complex_only.append(point)
-            continue
-        if not same:
+        if real == 1 and strict:
             return False
-        agreed += 1
+        if real < 2:
+            complex_only.append(point)
+        elif not same:
+            return False
+        agreed += real == 2
     if agreed >= 2:
         return True
     if len(complex_only) + agreed >= 2:
         return all(_agree_at(left, right, point)[0] for point in complex_only)
     return without_value and _same_by_algebra(left, right)
+
+
+def _has_sizes(node: Node) -> bool:
+    return any(isinstance(one, Call) and one.name == "abs" for one in walk(node))
+
+
+def _has_value(node: Node, point: Point) -> bool:
+    """Whether it has one there, or may have one that is not computed here."""
+    try:
+        value(node, point, 30)
+    except (Inexact, TooLarge):
+        return True
+    except ArithmeticError:
+        return False
+    return True
 
 
 def _same_by_algebra(left: Node, right: Node) -> bool:
@@ -88,7 +113,7 @@ def proportional(left: Node, right: Node) -> Decimal | None:
     factor: Decimal | None = None
     digits = MIN_DIGITS + precision_for(left, right)
     seen = 0
-    for point in _points(left, right, names):
+    for point in points(left, right, names):
         try:
             a, b = value(left, point, digits), value(right, point, digits)
         except TooLarge:
@@ -135,7 +160,7 @@ def _same_number(left: Node, right: Node) -> bool:
 
 
 def _is_printed(node: Node, printed: Fraction, meant: Fraction) -> bool:
-    if not isinstance(node, Number) or node.places < MACHINE_DIGITS or not printed or _terminates(meant):
+    if not isinstance(node, Number) or node.places < MACHINE_DIGITS or not printed or terminates(meant):
         return False
     last = Fraction(1)
     while abs(printed) / last >= 10**MACHINE_DIGITS:
@@ -145,7 +170,7 @@ def _is_printed(node: Node, printed: Fraction, meant: Fraction) -> bool:
     return abs(printed - meant) < last
 
 
-def _terminates(number: Fraction) -> bool:
+def terminates(number: Fraction) -> bool:
     """Whether it has a finite decimal: that one is to be written in full, 123456789012345.6 is no whole number."""
     rest = number.denominator
     for prime in (2, 5):
@@ -154,52 +179,36 @@ def _terminates(number: Fraction) -> bool:
     return rest == 1
 
 
-def _agree_at(left: Node, right: Node, point: Point) -> tuple[bool, bool]:
-    """Whether the values agree, and whether both are real."""
+def _agree_at(left: Node, right: Node, point: Point) -> tuple[bool, int]:
+    """Whether the values agree, and how many of the two are real."""
     try:
-        return exact_at(left, point) == exact_at(right, point), True
+        return exact_at(left, point) == exact_at(right, point), 2
     except (Inexact, TooLarge):
         a, b = (value(node, point, 30) for node in (left, right))
-        return _agree(left, right, point), is_real(a) and is_real(b)
+        return _agree(left, right, point), is_real(a) + is_real(b)
 
 
 def _agree(left: Node, right: Node, point: Point) -> bool:
+    """Raises TooLarge where numbers reach so far that a difference could be out of sight."""
     more = precision_for(left, right)
-    coarse, size = _difference(left, right, point, 30 + more)
+    coarse, size, reach = _difference(left, right, point, 30 + more)
     if coarse > size.scaleb(-8) and size > Decimal("1e-12"):
         return False
-    digits = MIN_DIGITS + more
-    first, size = _difference(left, right, point, digits)
-    second, _ = _difference(left, right, point, 2 * digits)
+    more += 3 * reach
+    if more > MAX_PRECISION and not point:
+        raise TooLarge("too large to be told apart")
+    digits = MIN_DIGITS + (min(more, MAX_POINT_DIGITS + precision_for(left, right)) if point else more)
+    first, size, _ = _difference(left, right, point, digits)
+    second, _, _ = _difference(left, right, point, 2 * digits)
     return second <= max(first, size.scaleb(10 - digits)).scaleb(-digits // 2)
 
 
-def _difference(left: Node, right: Node, point: Point, digits: int) -> tuple[Decimal, Decimal]:
-    """|left - right|, and the larger of both sizes."""
-    a, b = (value(node, point, digits) for node in (left, right))
+def _difference(left: Node, right: Node, point: Point, digits: int) -> tuple[Decimal, Decimal, int]:
+    """|left - right|, the larger of both sizes, and the largest exponent of ten on the way, of either sign."""
+    (a, one), (b, other) = (measured(node, point, digits) for node in (left, right))
     gap = Complex(a.re - b.re, a.im - b.im)
-    return _size(gap), max(_size(a), _size(b))
+    return _size(gap), max(_size(a), _size(b)), max(one, other)
 
 
 def _size(z: Complex) -> Decimal:
     return max(abs(z.re), abs(z.im))
-
-
-def _points(left: Node, right: Node, names: list[str]) -> Iterator[Point]:
-    seed = hashed(key(left), key(right))
-    nodes = [*walk(left), *walk(right)]
-    whole = any(isinstance(one, Call) and one.name in _OF_WHOLE_NUMBERS for one in nodes)
-    literals = [min(abs(one.value), Fraction(10**6)) for one in nodes if isinstance(one, Number)]
-    beyond_literals = 5 * int(max(literals, default=0)) + 30
-    for n in range(POINTS):
-        if whole:
-            yield {name: Fraction(6 + hashed(seed, n, name) % (10 + 4 * n)) for name in names}
-            continue
-        reach = (1, 3, 10, beyond_literals)[n // 2]
-        yield {name: _coordinate(hashed(seed, n, name), reach, -1 if (n + (i > 0) * (n // 3)) % 2 else 1)
-               for i, name in enumerate(names)}
-
-
-def _coordinate(seed: int, reach: int, sign: int) -> Fraction:
-    """A rational of size between a fifth of the reach and twice the reach."""
-    return sign * reach * Fraction(200 + seed % 1801, 1000 + seed // 4096 % 7)

@@ -3,7 +3,8 @@ r"""The answer of a text without anchors.
 A text that is an answer alone ("x = 5", "(1, 2)", "28 percent", "east") is it. Otherwise the last sentence that gives a
 result (`final_number` says which) states, whichever comes last, its last formula in `$...$`, `\(...\)`, `\[...\]`, the
 expression that ends it (its right side, unless "=" assigns to a symbol), or its last number. A closing "for all $n$" or
-"where $r = 2$" is left out. Two last lines of nothing but a value offer both.
+"where $r = 2$" is left out; a sentence that denies its value ("it isn't 7") states none. Two last lines of nothing but
+a value offer both.
 
 Known false positives: a formula that ends the last sentence without being its result.
 Known false negatives: LaTeX without delimiters in the middle of a sentence; an answer in words ("it is even").
@@ -14,6 +15,7 @@ from __future__ import annotations
 import re
 
 from reasongym.verifiers.final_number import last_number, result_sentences
+from reasongym.verifiers.math.denials import denies
 from reasongym.verifiers.math.formulas import Formula, formulas
 from reasongym.verifiers.math.wording import is_joined, joined_group, plain_words, trimmed, without_lead, without_names
 from reasongym.verifiers.number_text import plain, quantities
@@ -27,6 +29,7 @@ _FILLER = "\ue000"
 """Stands for each character of a formula while sentences are looked for: private use, so no sentence ends in it."""
 
 _HOLDS_A_VALUE = re.compile(rf"[0-9{_FILLER}]")
+_VALUE = re.compile(rf"{_FILLER}+|[0-9](?:[0-9.,/]*[0-9])?")
 _VALUE_ALONE = re.compile(rf"[^\w{_FILLER}]*(?:{_FILLER}+|[0-9][0-9.,/]*)[^\w{_FILLER}]*")
 _MATHEMATICS = re.compile(r"[=\\^<>]|[0-9)][A-Za-z]|[0-9]:[0-9]|^[(\[{]|[A-Za-z]\(")
 _SYMBOL = re.compile(r"\s*[A-Za-z](?:_\w{1,3}|_\{\w{1,9}\})?(?:\([A-Za-z, ]{1,9}\))?\s*")
@@ -95,6 +98,9 @@ def _of_sentence(text: str, masked: str, span: tuple[int, int], found: list[Form
     clause = _CLAUSE.search(masked, begin, end)
     if clause and _HOLDS_A_VALUE.search(masked, begin, clause.start()):
         end = clause.start()
+    value = list(_VALUE.finditer(masked, begin, end))[-1:]
+    if value and denies(masked[begin:end], value[0].start() - begin, value[0].end() - begin):
+        return ()
     inside = [formula for formula in found if begin <= formula.start < end]
     group = tuple(formula.content for formula in joined_group(text, inside[::-1])[::-1])
     return _of_words(masked[inside[-1].end if inside else begin:end]) or group

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from reasongym.verifiers.math.notation import (
     ALPHABETS,
     DROPPED,
+    FIGURES,
     FUNCTIONS,
     JOINERS,
     MARKS,
@@ -19,6 +20,7 @@ from reasongym.verifiers.math.notation import (
     STYLES,
     TEXTS,
 )
+from reasongym.verifiers.math.unit_words import is_product, is_unit_letter
 from reasongym.verifiers.math.units import is_unit_word
 
 __all__ = ["Token", "Unreadable", "tokens"]
@@ -36,6 +38,10 @@ _TOKEN = re.compile(rf"""
   | (?P<letters>[A-Za-z]+)
   | (?P<operator><=|>=|!=|==|=<|[-+*/^_!()\[\]{{}}|,;:=<>&%'])
 """, re.VERBOSE)
+_VERTICES = re.compile(
+    r" ?\{ ?(?:[A-Za-z0-9][_0-9']{0,3} ?){1,6}\}| ?(?:[A-Z][_0-9']{0,3}){1,6}(?![a-z])| ?[0-9](?![0-9])")
+_TEXT_ALONE = re.compile(r"\\text[a-z]{0,6} ?\{[^{}]{0,200}\}")
+_LIST = re.compile(r",|\b(?:and|or)\b", re.IGNORECASE)
 _CONTENT = re.compile(r" ?\{((?:[^{}\\]|\\[^\n]|\{[^{}]{0,100}\}){0,400})\}")
 
 
@@ -89,11 +95,11 @@ def tokens(text: str, *, grouped: bool = True) -> list[Token]:
 
 def _command(name: str, text: str, at: int, spaced: bool, found: list[Token]) -> int:
     """Append the tokens of a LaTeX command that ends at `at`, and return where its own arguments end."""
-    content = _CONTENT.match(text, at) if name in TEXTS | MARKS | ALPHABETS else None
+    content = _CONTENT.match(text, at) if name in TEXTS or name in MARKS or name in ALPHABETS else None
     if name in TEXTS and content:
         found += _worded(content[1].strip(), spaced, found, upright=name in ("mathrm", "operatorname"))
     elif name in MARKS and content:
-        mark = "repeat" if name == "overline" and content[1].strip().isdigit() else name
+        mark = "repeat" if name == "overline" and content[1].strip().isdigit() else MARKS[name]
         found.append(Token("name", f"{mark} {content[1].strip()}", spaced))
     elif name in ALPHABETS:
         letter = content or re.compile(" ?([A-Z])").match(text, at)
@@ -101,6 +107,8 @@ def _command(name: str, text: str, at: int, spaced: bool, found: list[Token]) ->
             raise Unreadable(f"\\{name} of nothing")
         found.append(Token("name", f"{name} {letter[1].strip()}", spaced))
         return letter.end()
+    elif name in FIGURES:
+        return _figure(name, text, at, spaced, found)
     elif name in OPERATORS:
         sign = OPERATORS[name]
         found.append(Token("joiner" if sign in ("and", "or") else "operator", sign, spaced))
@@ -117,6 +125,15 @@ def _command(name: str, text: str, at: int, spaced: bool, found: list[Token]) ->
     return content.end() if content else at
 
 
+def _figure(name: str, text: str, at: int, spaced: bool, found: list[Token]) -> int:
+    """Append the name of an angle or triangle with its vertices, an angle's from either end; return where it ends."""
+    named = _VERTICES.match(text, at)
+    vertices = re.findall(r"[A-Za-z0-9][_0-9']*", named[0]) if named else []
+    vertices = vertices if name == "triangle" else min(vertices, vertices[::-1])
+    found.append(Token("name", " ".join(["triangle" if name == "triangle" else "angle", *vertices]), spaced))
+    return named.end() if named else at
+
+
 def _worded(content: str, spaced: bool, found: list[Token], *, upright: bool) -> list[Token]:
     r"""Tokens for the content of `\text{}`: a joiner, a function, a number inside, or words."""
     bare = content.strip(" ,.;:")
@@ -124,15 +141,23 @@ def _worded(content: str, spaced: bool, found: list[Token], *, upright: bool) ->
         return [Token("joiner", JOINERS[bare.lower()], spaced)]
     if bare in FUNCTIONS:
         return [Token("function", FUNCTIONS[bare], spaced)]
-    if upright and bare in ("e", "i"):
-        return [Token("constant", bare, spaced)]
+    if bare.lower() in NAMED or _is_letters(bare, found):
+        return _run(bare, spaced, []) if bare.lower() in NAMED else _letters(bare, spaced=spaced)
     if upright and re.fullmatch("d[a-z]?", bare) and (_in_integral(found) or _after_brace(found)):
         return _letters(bare, spaced=spaced)
-    if any(char.isdigit() for char in bare) and not re.search(r"[A-Za-z]\^?\d", bare):
-        if "\\text" in bare:
+    has_number = any(char.isdigit() for char in bare) and not re.search(r"[A-Za-z]\^?\d", bare)
+    if has_number or "\\" in bare or _LIST.search(bare):  # mathematics, or a list that is written as text
+        if "\\text" in bare and not _TEXT_ALONE.fullmatch(bare):
             raise Unreadable("text in text")
         return tokens(bare)[:-1]
     return [Token("word", re.sub(r"[\\{}]", "", content).strip() or " ", spaced)] if bare else []
+
+
+def _is_letters(bare: str, found: list[Token]) -> bool:
+    r"""Whether a text is a letter or product that was set upright: `2\mathrm{x}`, but not `5\text{m}`."""
+    if len(bare) == 1:
+        return bare.isalpha() and not (found and is_unit_letter(bare))
+    return bool(found) and found[-1].kind != "operator" and is_product(bare)
 
 
 def _run(run: str, spaced: bool, found: list[Token]) -> list[Token]:

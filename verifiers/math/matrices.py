@@ -1,15 +1,36 @@
-"""Sums, multiples, products and transposes of matrices, multiplied out into one matrix."""
+"""Sums, multiples, products and transposes of matrices, multiplied out into one matrix, and their determinants."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
 
-from reasongym.verifiers.math.nodes import Matrix, Node, Number, Power, Product, Sum, Symbol, product, walk
+from reasongym.verifiers.math.nodes import (
+    Call,
+    Matrix,
+    Node,
+    Number,
+    Power,
+    Product,
+    Sum,
+    Symbol,
+    inner,
+    key,
+    negative,
+    product,
+    rebuilt,
+    walk,
+)
 
-__all__ = ["as_matrix"]
+__all__ = ["as_matrix", "with_determinants"]
 
 MAX_ENTRIES = 100
+MAX_ORDER = 4
+"""Of a determinant that is written out: 24 terms."""
+
+MAX_NODES = 200
+"""Of its entries together: an entry stands in six of the terms, so that determinants in one another would grow."""
+
 _TRANSPOSED = frozenset(("T", "top", "intercal", "prime"))
 
 
@@ -31,6 +52,28 @@ def as_matrix(node: Node) -> Matrix | None:
             turned = as_matrix(base)
             return turned and Matrix(tuple(zip(*turned.rows, strict=True)))
     return None
+
+
+def with_determinants(node: Node) -> Node:
+    """The tree with each determinant of at most 4 rows written out as a sum of products."""
+    if "Call det" not in key(node):
+        return node
+    parts = [with_determinants(part) for part in inner(node)]
+    match node:
+        case Call("det", _):
+            matrix = as_matrix(parts[0])
+            if matrix and len(matrix.rows) == len(matrix.rows[0]) <= MAX_ORDER and len(walk(matrix)) <= MAX_NODES:
+                return _determinant(matrix.rows)
+    return rebuilt(node, parts)
+
+
+def _determinant(rows: tuple[tuple[Node, ...], ...]) -> Node:
+    """By the first row's cofactors."""
+    if len(rows) == 1:
+        return rows[0][0]
+    terms = [product([entry, _determinant(tuple((*row[:n], *row[n + 1:]) for row in rows[1:]))])
+             for n, entry in enumerate(rows[0])]
+    return Sum(tuple(negative(term) if n % 2 else term for n, term in enumerate(terms)))
 
 
 def _folded(matrices: list[Matrix | None], operation: Callable[[Matrix, Matrix], Matrix | None]) -> Matrix | None:

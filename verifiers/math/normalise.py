@@ -32,7 +32,7 @@ _SYMBOLS = {
     "\u2102": r"\mathbb{C}", "\u00b0\u02da\u00ba": r"\degree ", "\u2220": r"\angle ",
     "\u230a": r"\lfloor ", "\u230b": r"\rfloor ", "\u2308": r"\lceil ", "\u2309": r"\rceil ",
     "\u27e8\u3008": r"\langle ", "\u27e9\u3009": r"\rangle ", "\u2223\uff5c": "|",
-    "\u2032\u2019\u2018": "'", "\u201c\u201d": '"', "\u3001": ",", "\u3002": ".",
+    "\u25b3\u25b5": r"\triangle ", "\u2032\u2019\u2018": "'", "\u201c\u201d": '"', "\u3001": ",", "\u3002": ".",
 }
 _UNICODE: dict[int, str] = {
     **dict.fromkeys((*range(0x20), 0x7F, 0xA0, 0x3000, 0x202F, 0x205F, *range(0x2000, 0x200B)), " "),
@@ -63,11 +63,32 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple((re.compile(pattern),
     (r"\\%", "%"),
     (r"(?<=\d) ?[xX] ?(?=10 ?\^)", r"\\times "),
     (r"\*\*", "^"),
-    (r"(?<=:\d\d)\s?([aApP])\.?\s?[mM]\b\.?", r"\\text{\1m}"),
     (r"\+/-", r"\\pm "),
     (r"\s+", " "),
 ))
+_TEXT = r"(?:\\(?:text|textrm|mathrm|mbox|rm) ?\{? ?)?"
+_RARE: tuple[tuple[str, re.Pattern[str], str], ...] = tuple((mark, re.compile(pattern), by) for mark, pattern, by in (
+    ("color", r"\\(?:text)?color ?(?:\[[^\]]{0,20}\] ?)?\{[^{}]{0,40}\}", ""),
+    (r"\dot", r"(\.\d{0,60}) ?\\dot ?(?:\{ ?(\d) ?\}|(\d))(\d{0,60}) ?\\dot ?(?:\{ ?(\d) ?\}|(\d))",
+     r"\1\\overline{\2\3\4\5\6}"),
+    (r"\dot", r"(\.\d{0,60}) ?\\dot ?(?:\{ ?(\d) ?\}|(\d))", r"\1\\overline{\2\3}"),
+    (r"\bar", r"(\.\d{0,60}) ?\\bar ?(?:\{ ?(\d{1,60}) ?\}|(\d))", r"\1\\overline{\2\3}"),
+    (r"\overline", r"(\.\d{0,60}) ?\\overline ?(\d)", r"\1\\overline{\2}"),
+    ("mod", rf"\( ?(?:\\[bp]?mod(?![A-Za-z])|{_TEXT}mod(?![A-Za-z])) ?\}}? ?\{{? ?([^(){{}}]{{1,40}}?) ?\}}? ?\)",
+     r"\\pmod{\1}"),
+    (")", r"\((\d{1,200})\) ?_", r"\1_"),
+    ("_", r"_ ?\{? ?\((\d{1,2})\) ?\}?", r"_{\1}"),
+    ("degree", rf"\\degrees? ?{_TEXT}C(?![A-Za-z]) ?\}}?", r"\\text{ celsius}"),
+    ("degree", rf"\\degrees? ?{_TEXT}F(?![A-Za-z]) ?\}}?", r"\\text{ fahrenheit}"),
+    (":", rf"(?<=:\d\d) ?{_TEXT}([aApP])\.? ?[mM]\b\.? ?\}}?", r"\\text{\1m}"),
+    (".", rf"(?<=\d) ?{_TEXT}([aApP])\. ?[mM]\b\.? ?\}}?", r"\\text{\1m}"),
+    ("angle", r"(?<![A-Za-z\\])m ?(?=\\angle)", ""),
+))
+"""Notations that few answers have, each with a text that all of its spellings hold: those without are not looked at."""
+
 _SPACED_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3}){1,20}+(?![\d/]| ?/)")
+_OPTION = re.compile(r"[A-Za-z] ?\)")
+_OUTWARD = re.compile(r"([\[\]])([^\[\]()]{1,200}[,;][^\[\]()]{1,200})([\[\]])")
 _SIGN = re.compile(r"\\\$|\\(?:pounds|euro|yen)(?![A-Za-z])|[$€£¥₹¢]")
 _LATEX_SIGNS = {r"\$": "$", r"\pounds": "£", r"\euro": "€", r"\yen": "¥"}
 
@@ -93,8 +114,21 @@ def normalise(text: str) -> Plain:
     text, currency = _without_currency(text)
     for pattern, by in _REWRITES:
         text = pattern.sub(by, text)
+    for mark, pattern, by in _RARE:
+        if mark in text:
+            text = pattern.sub(by, text)
     text = _SPACED_THOUSANDS.sub(lambda m: m[0].replace(" ", ""), text)
-    return Plain(_trimmed(_completed(text)), currency)
+    return Plain(_in_usual_brackets(_trimmed(_completed(text))), currency)
+
+
+def _in_usual_brackets(text: str) -> str:
+    """`]-2,3]` as `(-2,3]`, and an option's letter without the bracket behind it."""
+    if text[-1:] == ")" and _OPTION.fullmatch(text):
+        return text[0]
+    outward = _OUTWARD.fullmatch(text) if text[:1] == "]" or text[-1:] == "[" else None
+    if outward is None:
+        return text
+    return f"{'(' if outward[1] == ']' else '['}{outward[2]}{')' if outward[3] == '[' else ']'}"
 
 
 def _ascii_digit(match: re.Match[str]) -> str:

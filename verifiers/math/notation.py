@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "ALPHABETS",
     "DROPPED",
+    "FIGURES",
     "FUNCTIONS",
     "JOINERS",
     "MARKS",
@@ -32,9 +33,9 @@ OPERATORS = {
     "<=", "ge": ">=", "geq": ">=", "geqslant": ">=", "lt": "<", "gt": ">", "ne": "!=", "neq": "!=", "approx": "~",
     "simeq": "~", "equiv": "=", "in": "in", "lbrace": r"\{", "rbrace": r"\}", "lvert": "|", "rvert": "|", "vert":
     "|", "mid": "mid", "colon": ":", "langle": "(", "rangle": ")", "lbrack": "[", "rbrack": "]", "lparen": "(",
-    "rparen": ")", "bmod": "mod", "mod": "mod", "degree": "°", "prime": "'", "lfloor": "lfloor", "rfloor":
-    "rfloor", "lceil": "lceil", "rceil": "rceil", "to": "to", "land": "and", "lor": "or", "wedge": "and", "vee":
-    "or"}
+    "rparen": ")", "bmod": "mod", "mod": "mod", "pmod": "pmod", "degree": "°", "prime": "'", "lfloor": "lfloor",
+    "rfloor": "rfloor", "lceil": "lceil", "rceil": "rceil", "to": "to", "land": "and", "lor": "or", "wedge": "and",
+    "vee": "or"}
 """LaTeX commands that stand between or around values, to the operator they are read as."""
 
 TEXTS = frozenset((
@@ -48,15 +49,20 @@ STYLES = frozenset((
 """Commands that say how their argument looks, and nothing else."""
 
 
-MARKS = frozenset(("bar", "dot", "hat", "overline", "overrightarrow", "tilde", "underline", "vec", "widehat"))
-"""Commands that make another symbol of their argument."""
+MARKS = {name: name for name in ("dot", "hat", "overline", "tilde", "underline", "vec")} | {
+    "bar": "overline", "overrightarrow": "vec", "widehat": "hat", "widetilde": "tilde"}
+"""Commands that make another symbol of their argument, to the one that looks alike."""
+
+
+FIGURES = frozenset(("angle", "measuredangle", "sphericalangle", "triangle"))
+"""Commands before the vertices of a figure, whose order says which it is."""
 
 
 ALPHABETS = frozenset(("mathbb", "mathcal", "mathfrak", "mathscr"))
 STRUCTURES = frozenset((
-    "begin", "binom", "cfrac", "dbinom", "dfrac", "end", "frac", "infty", "int", "lim", "prod", "sqrt", "sum", "surd",
-    "tbinom", "tfrac"))
-DROPPED = frozenset(("angle", "implies", "mathord", "therefore", "triangle"))
+    "begin", "binom", "cfrac", "dbinom", "dfrac", "end", "frac", "infty", "int", "lim", "over", "prod", "sqrt", "sum",
+    "surd", "tbinom", "tfrac"))
+DROPPED = frozenset(("implies", "mathord", "therefore"))
 JOINERS = {"and": "and", "or": "or", "&": "and"}
 SHORT_WORDS = frozenset((
     "all", "boy", "car", "cat", "day", "dog", "for", "her", "his", "man", "men", "no", "none", "not", "odd",

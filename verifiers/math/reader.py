@@ -13,6 +13,7 @@ from reasongym.verifiers.math.factors import FactorReader
 from reasongym.verifiers.math.lexer import Unreadable, tokens
 from reasongym.verifiers.math.nodes import (
     Call,
+    Constant,
     Node,
     Number,
     Quantity,
@@ -20,6 +21,7 @@ from reasongym.verifiers.math.nodes import (
     Relation,
     Sequence,
     SetOperation,
+    Sum,
     Text,
     negative,
     product,
@@ -27,19 +29,17 @@ from reasongym.verifiers.math.nodes import (
     total,
 )
 from reasongym.verifiers.math.notation import FUNCTIONS
+from reasongym.verifiers.math.unit_words import is_unit_phrase, scaled
 from reasongym.verifiers.math.units import ONE_LETTER
+from reasongym.verifiers.number_words import word_quantities
 
 __all__ = ["MAX_ITEMS", "read"]
 
 MAX_ITEMS = 200
 _RELATIONS = ("=", "!=", "<", "<=", ">", ">=", "~", "in")
-_SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_DENIALS = frozenset(("not", "no", "never", "wrong", "incorrect", "false", "or", "and", "more", "less", "fewer", "than",
-                      "least", "most", "half"))
-"""Words that make something else of the number before them: `5 or more`, `5 is wrong`."""
-
 _HEDGES = frozenset(("approximately", "about", "exactly", "only", "roughly"))
 _WRAPPED = re.compile(r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|mathrm|operatorname|mathbf|hbox) ?\{([^{}]{0,400})\}")
+_LIST = re.compile(r",|\b(?:and|or)\b", re.IGNORECASE)
 _FORMULA = re.compile("(?:sin|cos|tan|cot|sec|csc|ln|log)[a-z]")
 _LETTERS = frozenset(("alpha", "beta", "gamma", "delta", "theta", "lambda", "sigma", "omega", "infty", "infinity"))
 
@@ -51,9 +51,9 @@ def read(text: str, *, grouped: bool = True) -> Node:
     """
     words = _only_words(text)
     if words is not None:
-        return words
+        return _spoken(words)
     reader = Reader(tokens(text, grouped=grouped))
-    node = reader.listing()
+    node = reader.divided(reader.listing())
     if reader.next.kind != "end":
         raise Unreadable(f"{reader.next.text!r} is not read")
     return node
@@ -66,10 +66,22 @@ def _only_words(text: str) -> Text | None:
         return None
     runs = re.findall("[A-Za-z]+", bare)
     is_text = any(len(run) > 3 and run not in _LETTERS for run in runs) or (bare != text and bool(runs))
+    if all(len(part.split()) == 1 for part in _LIST.split(bare) if part.strip()) and _LIST.search(bare):
+        return None  # a list of names, in whichever order
     known = any(_FORMULA.fullmatch(run) or run in FUNCTIONS or run.lower() in ("and", "or") for run in runs)
     if not is_text or (known and len(runs) < 4) or runs in (["e"], ["i"]):
         return None
     return Text(" ".join(run.lower() for run in runs))
+
+
+def _spoken(words: Text) -> Node:
+    """Words that name a number, or infinity, as that."""
+    if words.words in ("infinity", "positive infinity", "negative infinity"):
+        return negative(Constant("inf")) if words.words.startswith("negative") else Constant("inf")
+    found = word_quantities(words.words)
+    if len(found) == 1 and found[0].value is not None and found[0].text == words.words:
+        return Number(found[0].value)
+    return words
 
 
 class Reader(FactorReader):
@@ -108,14 +120,18 @@ class Reader(FactorReader):
         if self.next.kind == "word" and self.next.text.lower() in _HEDGES:
             self.take()
         node = self.relation()
-        if self.next.kind == "word" and self.next.text.lower() in _SCALES and not isinstance(node, Relation):
-            node = product([node, Number(Fraction(_SCALES[self.take().text.lower()]))])
-        unit = self.unit()
-        if not unit:
-            return node
-        if isinstance(node, Relation):
-            return Relation((*node.items[:-1], Quantity(node.items[-1], unit)), node.signs)
-        return Quantity(node, unit)
+        *before, last = node.items if isinstance(node, Relation) else (node,)
+        factor, unit = scaled(self.unit())
+        if factor != 1 and isinstance(last, Sum):
+            raise Unreadable("a sum before a word that multiplies")
+        if unit and not is_unit_phrase(unit):
+            raise Unreadable(f"{unit!r} is no unit")
+        last = last if factor == 1 else product([last, Number(Fraction(factor))])
+        if unit:
+            last = Quantity(last, unit)
+        elif self.accept("pmod"):
+            last = Call("residue", (last, self.whole_argument()))
+        return Relation((*before, last), node.signs) if isinstance(node, Relation) else last
 
     def unit(self) -> str:
         """The words of a unit with their exponents and their `/`."""
@@ -128,7 +144,7 @@ class Reader(FactorReader):
                 self.take()
                 words.append(f"/ {self.take().text}")
                 words += [f"^{self.index()}"] if self.accept("^") else []
-        if words.count("%") > 1 or any(word.lower() in _DENIALS for text in words for word in text.split()):
+        if words.count("%") > 1:
             raise Unreadable(f"{' '.join(words)!r} is no unit")
         return " ".join(words)
 
@@ -222,6 +238,8 @@ class Reader(FactorReader):
         """Whether a factor follows without a sign. Raises Unreadable where that factor is a number."""
         token = self.next
         behind = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+        if token.kind == "number" and behind.text == "!" and self.tokens[self.at - 1].text == "!":
+            return True  # 50!50!
         if token.kind == "number" or (token.text == "{" and behind.kind == "number"):
             raise Unreadable("a number directly behind a value")
         if token.kind in ("name", "constant"):
@@ -229,5 +247,5 @@ class Reader(FactorReader):
         if token.kind == "function":
             return token.text != "binom"
         if token.kind == "structure":
-            return token.text != "end"
+            return token.text not in ("end", "over")
         return self.sees("(", "[", "{", "lfloor", "lceil") or (self.sees("|") and not self.bars)

@@ -7,6 +7,7 @@ value of its last member. Any other equation is compared up to the exchange of i
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 from reasongym.verifiers.math.identity import proportional, same_value, symbols
@@ -31,6 +32,9 @@ from reasongym.verifiers.math.nodes import (
 )
 
 __all__ = ["Stated", "same_equation", "same_inequality", "stated"]
+
+MAX_CHAIN = 8
+"""Members of a chain of numbers that are compared, from its end."""
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 _FUNCTIONS_IN_NAMES = frozenset(("sin", "cos", "tan", "cot", "sec", "csc", "ln", "log", "abs", "det"))
@@ -62,14 +66,33 @@ def _assigned(items: tuple[Node, ...], signs: tuple[str, ...]) -> Stated | None:
     if "=" in signs and "~" in signs:
         items = items[:signs.index("~") + 1] if signs[0] == "=" else items
     first, last = items[0], items[-1]
+    if _contradicts_itself(items) or (len(items) == 2 and isinstance(first, Symbol) and _is_letter(last)):
+        return None
     if _is_name(first) and not symbols(first) & symbols(last):
         return _renamed(first, last)
     if isinstance(last, Symbol) and len(items) == 2 and not symbols(first):
         return Stated(key(last), first, first)
     numeric = not any(symbols(item) or isinstance(part, Text) for item in items for part in walk(item))
-    if isinstance(first, Call) and isinstance(first.items[0], Symbol) and len(first.name) == 1:
+    if isinstance(first, Call) and isinstance(first.items[0], Symbol) and _is_own(first.name):
         return _renamed(first, last)
     return Stated("", last, last) if numeric else None
+
+
+def _contradicts_itself(items: tuple[Node, ...]) -> bool:
+    """Whether it says `6 = 5`. Behind a name the last member counts, whatever came before; units may convert."""
+    if any(symbols(item) or any(isinstance(part, Text | Quantity | Calculus) for part in walk(item)) for item in items):
+        return False
+    return any(not same_value(one, other) for one, other in pairwise(items[-MAX_CHAIN:]))
+
+
+def _is_letter(node: Node) -> bool:
+    r"""`x = y` is a line, not what `y` says; `D = \mathbb{R}` says what its right side does."""
+    return isinstance(node, Symbol) and not node.name.startswith("mathbb")
+
+
+def _is_own(name: str) -> bool:
+    """Whether a function's name is the answer's own: f, f', f_1, the inverse of f."""
+    return len(name) == 1 or any(mark in name for mark in "_'^")
 
 
 def _renamed(name: Node, value: Node) -> Stated:
@@ -87,8 +110,7 @@ def _is_name(node: Node) -> bool:
         case Symbol() | Text() | Calculus():
             return True
         case Call(name, items):
-            own = len(name) == 1 or "_" in name or "'" in name
-            return own or (name in _FUNCTIONS_IN_NAMES and all(map(_is_name, items)))
+            return _is_own(name) or (name in _FUNCTIONS_IN_NAMES and all(map(_is_name, items)))
         case Group(_, _, items) | Ratio(items, _):
             return all(map(_is_name, items))
         case Product(items):

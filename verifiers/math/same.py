@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence as Items
 from fractions import Fraction
 
-from reasongym.verifiers.math.exact import TooLarge
-from reasongym.verifiers.math.identity import same_value
+from reasongym.verifiers.math.identity import same_value, terminates
 from reasongym.verifiers.math.matching import distinct, in_order, paired
 from reasongym.verifiers.math.matrices import as_matrix
+from reasongym.verifiers.math.naming import assignments, named, tuple_order, values
 from reasongym.verifiers.math.nodes import (
-    MINUS_ONE,
     Based,
     Call,
     FiniteSet,
@@ -28,16 +27,15 @@ from reasongym.verifiers.math.nodes import (
     Text,
     key,
     product,
-    replaced,
-    walk,
 )
+from reasongym.verifiers.math.numerals import is_fraction, same_based, same_residue
+from reasongym.verifiers.math.plus_minus import spread
 from reasongym.verifiers.math.real_sets import REALS, real_set, same_set
 from reasongym.verifiers.math.relations import Stated, same_equation, same_inequality, stated
 from reasongym.verifiers.math.units import ONE_LETTER, Unit, unit
 
 __all__ = ["same"]
 
-MAX_SIGNS = 4
 _SCALARS = (Number, Symbol, Product, Call)
 
 
@@ -45,7 +43,7 @@ def same(left: Node, right: Node) -> bool:
     """Whether both answers say the same. Raises ArithmeticError where values are too large to be compared."""
     if key(left) == key(right):
         return True
-    left, right = _spread(left), _spread(right)
+    left, right = spread(left), spread(right)
     if isinstance(left, Sequence) or isinstance(right, Sequence):
         return _same_lists(left, right)
     measured = _measured(left, right)
@@ -54,31 +52,6 @@ def same(left: Node, right: Node) -> bool:
     if isinstance(left, Relation) or isinstance(right, Relation):
         return _same_relations(left, right)
     return _same_kinds(left, right)
-
-
-def _spread(node: Node) -> Node:
-    """With plus-minus written out: a value becomes two, in a list or set two items."""
-    match node:
-        case Sequence(items, joined):
-            return Sequence(tuple(one for item in items for one in _both_signs(item)), joined)
-        case FiniteSet(items):
-            return FiniteSet(tuple(one for item in items for one in _both_signs(item)))
-    found = _both_signs(node)
-    return node if len(found) == 1 else Sequence(found, "or")
-
-
-def _both_signs(node: Node) -> tuple[Node, ...]:
-    signed = [one for one in walk(node) if isinstance(one, Call) and one.name in ("pm", "mp")]
-    if not signed:
-        return (node,)
-    if len(signed) > MAX_SIGNS:
-        raise TooLarge(f"more than {MAX_SIGNS} times plus-minus")
-    upper, lower = node, node
-    for one in signed:
-        plus, minus = one.items[0], product([MINUS_ONE, one.items[0]])
-        upper = replaced(upper, one, plus if one.name == "pm" else minus)
-        lower = replaced(lower, one, minus if one.name == "pm" else plus)
-    return upper, lower
 
 
 def _measured(left: Node, right: Node) -> bool | None:
@@ -111,42 +84,76 @@ def _share_a_word(one: Unit, other: Unit) -> bool:
 
 
 def _is_hundredth(value: Node, of: Unit, bare: Node) -> bool:
-    """28% is 0.28, where that is written as a decimal."""
-    if of.kind != "percent" or not (isinstance(bare, Number) and bare.places):
+    r"""28% is 0.28, where that is written as a decimal; `33\frac13%`, which has none, is 1/3."""
+    if of.kind != "percent" or not isinstance(bare, Number):
         return False
-    return same_value(product([Number(Fraction(1, 100)), value]), bare)
+    hundredth = product([Number(Fraction(1, 100)), value])
+    return (bare.places > 0 or not terminates(bare.value)) and same_value(hundredth, bare)
 
 
 def _same_lists(left: Node, right: Node) -> bool:
     """Lists without brackets, at least one; beside a list in brackets the order counts, beside a set it does not."""
-    left, right = _unnamed_collection(left), _unnamed_collection(right)
-    a, b = _items(left), _items(right)
+    left, right = _unnamed_collection(left, right), _unnamed_collection(right, left)
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Sequence) and isinstance(other, FiniteSet):
-            return paired(distinct(_values(a), same), distinct(_values(b), same), same)
+            return _same_members(values(one.items), values(other.items))
         if isinstance(one, Sequence) and isinstance(other, Group | Matrix):
-            if isinstance(other, Group) and other.left + other.right != "()" and len(a) == len(b) == 2:
-                return _same_sets(left, right)  # `1, 2` is no closed interval
-            return real_set(one) is None and len(a) == len(b) and in_order(_values(a), _values(b), same)
+            return _same_tuple(one, other)
     if not (isinstance(left, Sequence) and isinstance(right, Sequence)):
         return _same_sets(left, right)
+    a, b = left.items, right.items
     if _same_sets(left, right):
         return True
+    if _are_joined_otherwise(left, right):
+        return False
     if all(isinstance(item, Group) for item in (*a, *b)):
         return paired(distinct(a, same), distinct(b, same), same)
-    if len(a) != len(b):
+    names, other_names = named(a), named(b)
+    if bool(names) != bool(other_names):
+        all_differ = len(set(names or other_names)) == len(a)
+        ours, theirs = (tuple_order(items) or values(items) for items in (a, b))
+        return (in_order if all_differ else paired)(ours, theirs, _same_item)
+    if names and len(set(names)) == 1 and set(names) == set(other_names):
+        return paired(values(a), values(b), _same_item)
+    return paired(a, b, _same_item)
+
+
+def _same_item(left: Node, right: Node) -> bool:
+    r"""As `same`, but a set within a list or set is no number: \{3\} is not 3 there."""
+    return isinstance(left, FiniteSet) == isinstance(right, FiniteSet) and same(left, right)
+
+
+def _same_members(left: Items[Node], right: Items[Node]) -> bool:
+    return paired(distinct(left, _same_item), distinct(right, _same_item), _same_item)
+
+
+def _same_tuple(listed: Sequence, other: Group | Matrix) -> bool:
+    """A list beside a tuple: in the tuple's order, and no alternatives."""
+    items = tuple_order(listed.items)
+    if isinstance(other, Group) and other.left + other.right != "()" and len(listed.items) == len(other.items) == 2:
+        return _same_sets(listed, other)  # `1, 2` is no closed interval
+    if listed.joined == "or" or items is None or real_set(listed) is not None:
         return False
-    named, also_named = _names(a), _names(b)
-    if bool(named) != bool(also_named):
-        all_differ = len(set(named or also_named)) == len(a)
-        return (in_order if all_differ else paired)(_values(a), _values(b), same)
-    if named and len(set(named)) == 1 and set(named) == set(also_named):
-        return paired(_values(a), _values(b), same)
-    return paired(a, b, same)
+    return in_order(items, values(_items(other)), _same_item)
 
 
-def _unnamed_collection(node: Node) -> Node:
-    r"""S of `S = \{1, 2\}` or of `x \in \{1, 2\}` left out."""
+def _are_joined_otherwise(left: Sequence, right: Sequence) -> bool:
+    """Whether one list says "or" where the other does not, and that matters; or both are sets of numbers that differ.
+
+    `x = 1 or x = 3` and `x = 1 and x = 3` list the same solutions; `x = 1 or y = 2` gives less than `x = 1, y = 2`.
+    """
+    related = [item for item in (*left.items, *right.items) if isinstance(item, Relation)]
+    bounds = any(set(item.signs) - {"=", "~", "in"} for item in related)
+    if bounds and real_set(left) is not None and real_set(right) is not None:
+        return True
+    names = {*named(left.items), *named(right.items)}
+    return (left.joined == "or") != (right.joined == "or") and bool(related) and (bounds or len(names) != 1)
+
+
+def _unnamed_collection(node: Node, beside: Node) -> Node:
+    r"""S of `S = \{1, 2\}` or of `x \in \{1, 2\}` left out; `(a, b) = (1, 2)` beside a = 1, b = 2 as that list."""
+    if isinstance(beside, Sequence) and named(beside.items):
+        node = assignments(node)
     found = stated(node)
     return found.value if found and isinstance(found.value, FiniteSet | Group | Matrix) else node
 
@@ -158,20 +165,6 @@ def _items(node: Node) -> list[Node]:
         case Matrix(rows) if len(rows) == 1 or len(rows[0]) == 1:
             return [entry for row in rows for entry in row]
     return [node]
-
-
-def _names(items: Items[Node]) -> list[str]:
-    """The name each item gives a value to; one name before bare values holds for all (n = 1, 2, 3). Else empty."""
-    found = [stated(item) for item in items]
-    first = found[0]
-    if first and first.name and not any(isinstance(item, Relation) for item in items[1:]):
-        return [first.name] * len(items)
-    names = [one.name for one in found if one and one.name]
-    return names if len(names) == len(items) else []
-
-
-def _values(items: Items[Node]) -> list[Node]:
-    return [found.value if (found := stated(item)) else item for item in items]
 
 
 def _same_relations(left: Node, right: Node) -> bool:
@@ -228,15 +221,19 @@ def _same_kinds(left: Node, right: Node) -> bool:
             return _same_words(left, right) or _same_sets(left, right)
         case Group(_, _, items), Group(_, _, others):
             brackets = left.left + left.right == right.left + right.right
-            return (brackets or len(items) != 2) and in_order(items, others, same)
+            return (brackets or len(items) != 2) and in_order(items, others, _same_item)
         case FiniteSet(items), FiniteSet(others):
-            return paired(distinct(items, same), distinct(others, same), same)
+            return _same_members(items, others)
         case (FiniteSet((only,)), bare) | (bare, FiniteSet((only,))) if isinstance(bare, _SCALARS):
             return same(only, bare)
         case Ratio(items, clock), Ratio(others, also_clock):
             return _same_ratio(items, others, exactly=clock or also_clock)
+        case (Ratio() as ratio, value) | (value, Ratio() as ratio):
+            return is_fraction(ratio, value)
+        case (Call("residue", _), _) | (_, Call("residue", _)):
+            return same_residue(left, right)
         case (Based(), _) | (_, Based()):
-            return _same_based(left, right)
+            return same_based(left, right)
         case (SetOperation(), _) | (_, SetOperation()):
             return _same_sets(left, right) or _same_operation(left, right)
     a, b = as_matrix(left), as_matrix(right)
@@ -267,12 +264,6 @@ def _same_ratio(left: tuple[Node, ...], right: tuple[Node, ...], *, exactly: boo
     if exactly or len(left) != len(right):
         return in_order(left, right, same)
     return all(same_value(product([a, right[0]]), product([b, left[0]])) for a, b in zip(left, right, strict=True))
-
-
-def _same_based(left: Node, right: Node) -> bool:
-    """The same numeral to the same base; a number without a base is one to base ten."""
-    bases = [node.base if isinstance(node, Based) else 10 for node in (left, right)]
-    return bases[0] == bases[1] and same_value(left, right)
 
 
 def _same_operation(left: Node, right: Node) -> bool:

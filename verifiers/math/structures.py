@@ -155,8 +155,16 @@ class StructureReader(Cursor):
         if self.next == ("function", "binom", self.next.spaced):
             self.take()
             inside = Call("binom", (inside, self.expression()))
+        inside = self.divided(inside)
         self.expect("}")
         return inside
+
+    def divided(self, above: Node) -> Node:
+        r"""`a \over b`, which divides all that stands in its group."""
+        if self.next != ("structure", "over", self.next.spaced):
+            return above
+        self.take()
+        return quotient(above, self.listing())
 
     def set_of(self) -> Node:
         r"""A finite set, or for `\{x : x > 2\}` the condition, which says the same."""

@@ -4,7 +4,7 @@ Values of definite integrals, limits, derivatives and infinite sums are asked fo
 one is replaced by it. Two expressions without a usable point are equal where their difference simplifies to zero.
 Without SymPy, and beyond the bounds, nothing changes. Nothing of SymPy is loaded in this process.
 
-An indefinite integral equals what has the same derivative, where both sides write the constant (`+ C`) or neither does.
+An indefinite integral equals what has the same derivative and a constant (`+ C`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 
+from reasongym.verifiers.math.integration import is_family, is_indefinite
 from reasongym.verifiers.math.nodes import (
     Calculus,
     Call,
     Constant,
     Node,
     Relation,
-    Sum,
-    Symbol,
     inner,
     key,
     rebuilt,
@@ -30,20 +29,24 @@ from reasongym.verifiers.math.nodes import (
 from reasongym.verifiers.math.symbolic_process import Overtime, answer_to
 from reasongym.verifiers.math.symbolic_tree import Refused, Writer
 
-__all__ = ["equal_by_algebra", "evaluated", "has_indefinite", "is_worked_out", "slopes"]
+__all__ = ["equal_by_algebra", "evaluated", "is_worked_out", "slopes"]
 
 MAX_QUESTIONS = 4
 """Of one comparison: the items of two lists are compared each with each."""
 
 SPENT_S = 0.8
-"""Once a comparison has waited that long, its next question is a time-out: with the last one's second it stays below
-2 s, however many it has."""
+"""Once a comparison has used that much processor time, its next question is a time-out: with the last one's second it
+stays below 2 s, however many it has."""
+
+WALL_S = 8.0
+"""Wall time of a comparison, SymPy's start included: several times what it takes, so that load alone stops none, and
+less than the 10 s after which a pool kills its worker."""
 
 MAX_KEPT = 512
 _INFINITY = Constant("inf")
-_CONSTANTS = frozenset("CcKk")
 _LEFT = ContextVar("questions left", default=MAX_QUESTIONS)
-_BEGUN = ContextVar("when the comparison began", default=float("inf"))
+_SPENT = ContextVar("processor time of the questions", default=0.0)
+_DEADLINE = ContextVar("when the comparison has to end", default=0.0)
 _KNOWN: dict[str, Node | None] = {}
 """Values by the key of what has them: a group's answers are compared with one reference. None where there is none."""
 
@@ -51,7 +54,8 @@ _KNOWN: dict[str, Node | None] = {}
 def evaluated(left: Node, right: Node) -> tuple[Node, Node]:
     """Both with the values of what SymPy evaluates. Begins a comparison's count of questions. Raises Overtime."""
     _LEFT.set(MAX_QUESTIONS)
-    _BEGUN.set(time.monotonic())
+    _SPENT.set(0.0)
+    _DEADLINE.set(time.monotonic() + WALL_S)
     if not (_has_calculus(left) or _has_calculus(right)) or key(left) == key(right):
         return left, right
     left, right = _without_question(left, right), _without_question(right, left)
@@ -62,10 +66,10 @@ def evaluated(left: Node, right: Node) -> tuple[Node, Node]:
 
 
 def is_worked_out(node: Node) -> bool:
-    """Whether no integral, derivative, limit, sum or product is left in it; of an equation the last member counts."""
+    """Whether no integral, derivative, limit, sum, product or determinant is left; in an equation's last member."""
     if isinstance(node, Relation) and set(node.signs) == {"="}:
         node = node.items[-1]
-    return not any(isinstance(one, Calculus) or (isinstance(one, Call) and one.name in ("sum", "prod"))
+    return not any(isinstance(one, Calculus) or (isinstance(one, Call) and one.name in ("sum", "prod", "det"))
                    for one in walk(node))
 
 
@@ -83,8 +87,8 @@ def equal_by_algebra(left: Node, right: Node) -> bool:
 def slopes(left: Node, right: Node) -> tuple[Node, Node] | None:
     """The derivatives of two sides with an indefinite integral; None where they are not to be compared that way."""
     variables = {one.items[1] for one in (*walk(left), *walk(right)) if isinstance(one, Calculus) and
-                 _is_indefinite(one)}
-    if len(variables) != 1 or _writes_constant(left) != _writes_constant(right):
+                 is_indefinite(one)}
+    if len(variables) != 1 or not (is_family(left) and is_family(right)):
         return None
     (variable,) = variables
     writer = Writer()
@@ -100,18 +104,17 @@ def slopes(left: Node, right: Node) -> tuple[Node, Node] | None:
     return one, other
 
 
-def has_indefinite(node: Node) -> bool:
-    return any(map(_is_indefinite, walk(node)))
-
-
 def _ask(question: Mapping[str, object]) -> dict[str, Any] | None:
     left = _LEFT.get()
     if not left:
         return None
-    if time.monotonic() > _BEGUN.get() + SPENT_S:
+    if _SPENT.get() > SPENT_S:
         raise Overtime("SymPy took too long over several questions")
     _LEFT.set(left - 1)
-    return answer_to(question)
+    answer = answer_to(question, _DEADLINE.get() or time.monotonic() + WALL_S)
+    if answer is not None:
+        _SPENT.set(_SPENT.get() + answer.pop("cpu_s", 0.0))
+    return answer or None
 
 
 def _has_calculus(node: Node) -> bool:
@@ -131,7 +134,7 @@ def _without_question(node: Node, beside: Node) -> Node:
 def _open(node: Node) -> list[Node]:
     """What SymPy is asked for the value of, nothing inside another."""
     match node:
-        case Calculus() if not _is_indefinite(node):
+        case Calculus() if not is_indefinite(node):
             return [node]
         case Call("sum" | "prod", (_, _, low, high)) if _INFINITY in (*walk(low), *walk(high)):
             return [node]
@@ -158,13 +161,3 @@ def _with_values(node: Node) -> Node:
     if node in _open(node):
         return _KNOWN.get(key(node)) or node
     return rebuilt(node, [_with_values(part) for part in inner(node)])
-
-
-def _is_indefinite(node: Node) -> bool:
-    return isinstance(node, Calculus) and node.kind == "integral" and len(node.items) == 2
-
-
-def _writes_constant(node: Node) -> bool:
-    """Whether a term is the constant of integration: C, c, K or k, with an index or without."""
-    terms = node.items if isinstance(node, Sum) else (node,)
-    return any(isinstance(term, Symbol) and term.name.partition("_")[0] in _CONSTANTS for term in terms)

@@ -1,6 +1,7 @@
 """The program of the process that SymPy runs in; the only file that imports it.
 
-One question a line, one answer a line, both JSON. The process loads SymPy and forks for each question, so that one that
+One question a line, behind its limits of processor and wall time in milliseconds; one answer a line, with `cpu_s`. The
+answers and questions are JSON. The process loads SymPy and forks for each question, so that one that
 hangs costs no more than its time, and none depends on those before it. Expressions are built from a list of
 constructors, one by one: no text is parsed. What has no finite value on the way (1/0, 0^0) makes the answer null, as
 does what SymPy leaves open.
@@ -54,8 +55,8 @@ class Unanswerable(Exception):
 
 
 def main() -> None:
-    """The last arguments are the parent's process id and the wall time of a question in milliseconds."""
-    _die_with(int(sys.argv[-2]))
+    """The last argument is the parent's process id."""
+    _die_with(int(sys.argv[-1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the whole group; our parent decides
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
@@ -63,7 +64,8 @@ def main() -> None:
     _warm_up()
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
-        print(json.dumps(_forked(line, int(sys.argv[-1])), separators=(",", ":")), flush=True)
+        cpu_ms, wall_ms, question = line.split(" ", 2)
+        print(json.dumps(_forked(question, int(cpu_ms), int(wall_ms)), separators=(",", ":")), flush=True)
 
 
 def _die_with(parent: int) -> None:
@@ -82,29 +84,33 @@ def _warm_up() -> None:
     sympy.simplify(sympy.sin(x) ** 2 + sympy.cos(x) ** 2 - sympy.factorial(x))
 
 
-def _forked(line: str, limit_ms: int) -> dict[str, object]:
-    """The answer, from a process of its own; empty where that ended without one."""
+def _forked(line: str, cpu_ms: int, wall_ms: int) -> dict[str, object]:
+    """The answer, from a process of its own; nothing but its processor time where that ended without one."""
     back, to = os.pipe()
     parent = os.getpid()
     child = os.fork()
     if child == 0:
-        _reply(line, to, parent)
+        _reply(line, to, parent, cpu_ms)
     os.close(to)
     end, poll = os.pidfd_open(child), select.poll()
     poll.register(end, select.POLLIN)
-    in_time = bool(poll.poll(limit_ms))
+    in_time = bool(poll.poll(wall_ms))
     os.kill(child, signal.SIGKILL)  # not yet reaped, so that its number still is its own
-    _, status = os.waitpid(child, 0)
+    _, status, used = os.wait4(child, 0)
     with open(back, "rb") as pipe:
         found: dict[str, object] = json.loads(pipe.read()) if in_time and status == 0 else {}
     os.close(end)
-    return found if in_time else {"overtime": True}
+    if not in_time or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF):
+        found = {"overtime": True}
+    return {**found, "cpu_s": round(used.ru_utime + used.ru_stime, 3)}
 
 
-def _reply(line: str, to: int, parent: int) -> NoReturn:
-    """An answer that does not fit into the pipe blocks here until it is killed."""
+def _reply(line: str, to: int, parent: int, cpu_ms: int) -> NoReturn:
+    """Ends by SIGPROF when its processor time is spent. An answer that does not fit into the pipe blocks here."""
     try:
         _die_with(parent)
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, max(cpu_ms, 1) / 1000)
         os.write(to, json.dumps(answer(json.loads(line))).encode())
         os._exit(0)
     finally:  # whatever was raised must not return into the parent's loop

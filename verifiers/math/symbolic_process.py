@@ -24,16 +24,12 @@ from typing import Any
 __all__ = ["Overtime", "answer_to", "close", "is_installed", "pid"]
 
 LIMIT_S = 1.0
-"""Wall time of one question."""
+"""Processor time of one question: on a busy machine an answer gets the same verdict, later."""
 
 GRACE_S = 1.0
-"""How much later than that the child may answer that it took too long."""
+"""How much later than the caller's deadline the child may answer that it took too long."""
 
-START_S = 1.5
-"""How long one question waits for SymPy to be loaded, 1 s of processor time; the next finds it further on."""
-
-MAX_START_S = 60.0
-LOCK_S = 10.0
+MAX_START_S = 120.0
 MAX_BYTES = 1 << 16
 """Of a question and of an answer: what a pipe holds, so that writing does not block."""
 
@@ -54,8 +50,7 @@ class _Child:
     """One process. Raises OSError where none can be started."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-P", "-c", _BOOT, json.dumps([str(entry) for entry in sys.path]), str(os.getpid()),
-                   str(int(LIMIT_S * 1000))]
+        command = [sys.executable, "-P", "-c", _BOOT, json.dumps([str(entry) for entry in sys.path]), str(os.getpid())]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, bufsize=0)
         assert self.process.stdin is not None
@@ -63,10 +58,10 @@ class _Child:
         self.to, self.back = self.process.stdin, self.process.stdout
         self.started, self.ready = time.monotonic(), False
 
-    def await_start(self) -> None:
+    def await_start(self, deadline: float) -> None:
         """Raises Overtime where it is still loading. Left alone then: begun again it would take as long."""
         if not self.ready:
-            self.line(time.monotonic() + START_S)
+            self.line(deadline)
             self.ready = True
 
     @property
@@ -108,24 +103,25 @@ class _Keeper:
         self.lock = threading.Lock()
         self.child: _Child | None = None
 
-    def ask(self, line: bytes) -> bytes:
+    def ask(self, line: bytes, deadline: float) -> bytes:
         """Raises Overtime, or EOFError and OSError where two processes in turn did not live to answer."""
-        if not self.lock.acquire(timeout=LOCK_S):
+        if not self.lock.acquire(timeout=max(deadline - time.monotonic(), 0.0)):
             raise Overtime("SymPy is busy")
         try:
             try:
-                return self.exchange(line)
+                return self.exchange(line, deadline)
             except (EOFError, OSError):  # it ended while it was idle, with the thread that had started it
-                return self.exchange(line)
+                return self.exchange(line, deadline)
         finally:
             self.lock.release()
 
-    def exchange(self, line: bytes) -> bytes:
+    def exchange(self, line: bytes, deadline: float) -> bytes:
         child = self.child = self.child or _Child()
         try:
-            child.await_start()
-            child.to.write(line)
-            return child.line(time.monotonic() + LIMIT_S + GRACE_S)
+            child.await_start(deadline)
+            left_ms = int(max(deadline - time.monotonic(), 0.0) * 1000)
+            child.to.write(b"%d %d %b" % (LIMIT_S * 1000, left_ms, line))
+            return child.line(deadline + GRACE_S)
         except BaseException as error:  # raised again; a late answer must not be taken for the next question's
             if not (isinstance(error, Overtime) and child.is_loading):
                 self.child = None
@@ -156,15 +152,18 @@ def pid() -> int | None:
     return None if child is None else child.process.pid
 
 
-def answer_to(question: Mapping[str, object]) -> dict[str, Any] | None:
-    """The child's answer; None where it has none to give, or the question is too long. Raises Overtime."""
+def answer_to(question: Mapping[str, object], deadline: float) -> dict[str, Any] | None:
+    """The child's answer, with `cpu_s`, the seconds of processor time it took; None where there is none to be had.
+
+    deadline: of the monotonic clock, for starting the child too. Raises Overtime.
+    """
     line = json.dumps(question, separators=(",", ":")).encode("ascii") + b"\n"
     if len(line) > MAX_BYTES or not is_installed():
         return None
     try:
-        answer: dict[str, Any] = json.loads(_KEEPER.ask(line))
+        answer: dict[str, Any] = json.loads(_KEEPER.ask(line, deadline))
     except (EOFError, OSError, ValueError):
         return None
     if answer.get("overtime"):
         raise Overtime("SymPy took too long")
-    return answer or None
+    return answer

@@ -55,11 +55,11 @@ rupee    1         rupee inr
 percent  1         percent pct %
 length/time 1397/3125 mph
 energy   1         joule j
-power    1         watt
-force    1         newton
-voltage  1         volt
-heat     1         celsius
-heat f   1         fahrenheit
+power    1         watt w
+force    1         newton n
+voltage  1         volt v
+celsius  1         celsius
+fahrenheit 1       fahrenheit
 unit     1         unit
 """
 _KNOWN = {word: Unit(kind, Fraction(scale)) for kind, scale, words in (

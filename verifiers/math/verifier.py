@@ -4,9 +4,9 @@ Which text is the answer is decided from the response alone, by the policies at 
 read), `anchors` (which place counts) and `answers` (what of it); whether it equals the reference, by `compare`.
 Several different answers in one place are compared as the list they are, so that one right among them is wrong.
 
-An answer that states an integral, derivative, limit, sum or product where the reference states none is wrong, though
-it equals it: a task that asks for one would be answered by its own question. Arithmetic is not held to that (`70+2` is
-72).
+An answer that states an integral, derivative, limit, sum, product or determinant where the reference states none is
+wrong, though it equals it: a task that asks for one would be answered by its own question. Arithmetic is not held to
+that (`70+2` is 72).
 
 Known false positives and negatives: those of `anchors`, `answers` and `compare`, at their heads.
 """
@@ -28,7 +28,7 @@ def math(response: str, reference: object, *, example: Mapping[str, object]) -> 
     r"""1 when the response's final answer equals the reference, else 0.
 
     reference: a number, or text: the answer alone, in `$...$`, or a worked solution that ends in `\boxed{}`. One that
-    holds no answer is ERROR; an answer whose comparison had to be stopped is TIMEOUT.
+    holds no answer, or is not read, is ERROR; an answer whose comparison had to be stopped is TIMEOUT.
     """
     wanted = _united(reference_answers(reference))
     if not wanted.strip():
@@ -40,7 +40,7 @@ def math(response: str, reference: object, *, example: Mapping[str, object]) -> 
     outcome = _judge(wanted, stated.answers)
     match outcome.status:
         case "equal" if leaves_work(wanted, given):
-            return Verdict.wrong(given[:200], "an integral, derivative, limit, sum or product is left to be worked out")
+            return Verdict.wrong(given[:200], "an integral, derivative, limit, sum, product or determinant is left")
         case "equal":
             return Verdict.correct(given[:200], outcome.reason)
         case "different":
