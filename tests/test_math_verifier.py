@@ -11,6 +11,7 @@ import pytest
 
 from reasongym import registry
 from reasongym.verifiers import Status
+from reasongym.verifiers.math import symbolic
 from reasongym.verifiers.math import verifier as module
 from reasongym.verifiers.math.compare import Outcome
 from reasongym.verifiers.math.verifier import math
@@ -128,3 +129,18 @@ def test_two_math500_answers_in_one_place_are_never_one_of_them() -> None:
         if status(f"\\boxed{{{one}}}", other) is not Status.CORRECT:
             for reference in (one, other):
                 assert status(f"\\boxed{{{one}}} or \\boxed{{{other}}}", reference) is not Status.CORRECT, (one, other)
+
+
+@pytest.mark.parametrize(("response", "reference", "right"), [
+    (r"\boxed{\int_0^1 x\,dx}", r"\frac12", False), (r"\boxed{\lim_{x\to0}\frac{\sin x}{x}}", "1", False),
+    (r"\boxed{\sum_{k=1}^{10} k}", "55", False), (r"\boxed{\frac{d}{dx}x^3}", "3x^2", False),
+    (r"\boxed{2+\int_0^1 2x\,dx}", "3", False), (r"\boxed{1/2 = \int_0^1 x\,dx}", "1/2", False),
+    (r"\boxed{\int_0^1 x\,dx = \frac12}", r"\frac12", True), (r"\boxed{\frac12}", r"\int_0^1 x\,dx", True),
+    (r"\boxed{\int_0^1 f(t)\,dt}", r"\int_0^1 f(x)\,dx", True), (r"\boxed{55}", r"\sum_{k=1}^{10} k", True),
+    (r"\boxed{dx}", "dx", True),
+])
+def test_who_restates_what_was_asked_for_has_answered_nothing(
+        monkeypatch: pytest.MonkeyPatch, response: str, reference: str, right: bool) -> None:
+    monkeypatch.setattr(symbolic, "WALL_S", 100.0)  # SymPy may have to be started, on a busy machine
+    verdict = math(response, reference, example={})
+    assert verdict.status is (Status.CORRECT if right else Status.WRONG), verdict
