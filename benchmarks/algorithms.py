@@ -55,7 +55,7 @@ def run(name: str, seed: str, minutes: float) -> Path:
     label = f"{name}-seed{seed}"
     short = os.environ.get("SHORT") == "1"
     level = ("--set", "task.settings={levels: 1}") if short else ("--set", "task.settings={levels: 2}")
-    every = "10" if name in OFFLINE or name == "sft" else "4"
+    every = "6" if name in OFFLINE or name == "sft" else "3"
     command = [sys.executable, "-m", "reasongym", "train", *RECIPES.get(name, SAMPLED), "--algorithm", name, *COMMON,
                *level, "--set", f"evaluation.every={every}", "--seed", seed, "--name", label, "--runs", str(RUNS)]
     if name in OFFLINE:
