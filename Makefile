@@ -24,6 +24,7 @@ eval: ## evaluate: TASK=gsm8k MODEL=folder ARGS="--samples 4"
 test: ## the whole test suite: ARGS="-k gsm8k" for a part
 	$(SETUP)
 	@scripts/docker_engine.sh install
+	@scripts/postgres.sh install
 	$(BIN)/python -m pytest $(ARGS)
 
 check: lint types rules tasks ## what must hold before a commit: ruff, strict types, import rules, all tasks checked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 
 import pytest
 from hypothesis import given, settings
@@ -24,6 +25,10 @@ def majority_by_counting(answers: list[str | None], scores: dict[str, float], k:
         winners = {answer for answer in cast if cast.count(answer) == max(map(cast.count, cast))}
         total += sum(scores[answer] for answer in winners) / len(winners) if winners else 0.0
     return total / len(draws)
+
+
+def binomial(n: int, c: int, p: float) -> float:
+    return math.comb(n, c) * p**c * (1 - p) ** (n - c)
 
 
 def sign_flip_by_counting(differences: list[float]) -> float:
@@ -58,6 +63,24 @@ def test_pass_at_k_of_many_samples_is_finite() -> None:
 def test_pass_at_k_refuses_impossible_numbers(n: int, c: int, k: int) -> None:
     with pytest.raises(DataError):
         pass_at_k(n, c, k)
+
+
+@given(st.integers(1, 12), st.floats(0.0, 1.0), st.data())
+def test_pass_at_k_is_unbiased(n: int, p: float, data: st.DataObject) -> None:
+    k = data.draw(st.integers(1, n))
+    # over all that n samples may turn out to be, its mean is the chance of a right one among k new samples
+    mean = math.fsum(binomial(n, c, p) * pass_at_k(n, c, k) for c in range(n + 1))
+    assert mean == pytest.approx(1 - (1 - p) ** k, abs=1e-12)
+
+
+@given(st.integers(1, 9), st.floats(0.0, 1.0), st.data())
+def test_maj_at_k_is_unbiased(n: int, p: float, data: st.DataObject) -> None:
+    k = data.draw(st.integers(1, n))
+    # two answers, the right one with chance p: the majority of k new samples, half a point for a tie
+    wanted = math.fsum(binomial(k, c, p) * (1.0 if 2 * c > k else 0.5 if 2 * c == k else 0.0) for c in range(k + 1))
+    mean = math.fsum(binomial(n, c, p) * maj_at_k(["a"] * c + ["b"] * (n - c), [1.0] * c + [0.0] * (n - c), k)
+                     for c in range(n + 1))
+    assert mean == pytest.approx(wanted, abs=1e-12)
 
 
 def test_avg_at_k_rests_on_all_samples_and_never_on_fewer_than_k() -> None:
@@ -119,6 +142,36 @@ def test_wilson_refuses_a_count_outside_its_total() -> None:
     for c, n in ((1, 0), (3, 2), (-1, 2)):
         with pytest.raises(DataError):
             wilson_interval(c, n)
+
+
+@pytest.mark.parametrize("n", [20, 100, 1319])
+@pytest.mark.parametrize("p", [0.02, 0.5, 0.98])
+def test_wilson_covers_what_it_says_exactly_and_in_10000_draws(n: int, p: float) -> None:
+    covers = [low <= p <= high for low, high in (wilson_interval(c, n) for c in range(n + 1))]
+    logs = [math.lgamma(n + 1) - math.lgamma(c + 1) - math.lgamma(n - c + 1) + c * math.log(p)
+            + (n - c) * math.log(1 - p) for c in range(n + 1)]  # p**1319 itself is 0 in floating point
+    exact = math.fsum(math.exp(log) for log, inside in zip(logs, covers, strict=True) if inside)
+    assert 0.94 <= exact <= 0.96
+    rng = random.Random(n)
+    drawn = rng.choices(covers, weights=list(map(math.exp, logs)), k=10_000)
+    # the share of 10,000 draws has a standard error of sqrt(0.95 x 0.05/10000) = 0.22 points; 4 of them
+    assert sum(drawn) / 10_000 == pytest.approx(exact, abs=0.0088)
+
+
+def test_the_bootstrap_by_prompts_covers_nearly_what_it_says_where_samples_singly_would_not() -> None:
+    rng = random.Random(1)
+    clustered = single = 0
+    for _ in range(200):
+        # 60 prompts, each with a chance of its own around a half, 8 samples
+        chances = [rng.random() for _ in range(60)]
+        scores = [[float(rng.random() < chance) for _ in range(8)] for chance in chances]
+        low, high = bootstrap_interval(scores, resamples=200, seed=rng.getrandbits(32))
+        clustered += low <= 0.5 <= high
+        singly = wilson_interval(round(sum(map(sum, scores))), 480)
+        single += singly.low <= 0.5 <= singly.high
+    # standard error of a share of 200 near 0.95: 1.5 points
+    assert 0.90 <= clustered / 200 <= 0.99
+    assert single / 200 < 0.85
 
 
 def test_bootstrap_draws_prompts_not_samples() -> None:

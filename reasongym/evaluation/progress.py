@@ -50,7 +50,7 @@ class Progress:
     def show(self, tally: Tally) -> None:
         """Take in what is known; the last answer is always shown."""
         self._tally = tally
-        done = tally.scored == tally.total
+        done = tally.scored + tally.failed == tally.total
         if self._plain and (done or self._clock() - self._last >= PLAIN_SECONDS):
             self._last = self._clock()
             self._stream.write(f"{self._text(tally)}\n")
@@ -64,9 +64,12 @@ class Progress:
         told = [f"sampled {tally.sampled}/{tally.total}", f"scored {tally.scored}"]
         if tally.mean is not None and tally.interval is not None:
             told.append(f"{self._part} {tally.mean:.3f} [{tally.interval.low:.3f}, {tally.interval.high:.3f}]")
+        if tally.failed:
+            told.append(f"{tally.failed} without an answer")
         if tally.errors:
             told.append(f"{tally.errors} verifier errors")
         told.append(f"{tally.tokens / elapsed:,.0f} tokens/s")
-        if 0 < tally.sampled < tally.total:
-            told.append(f"{duration(elapsed / tally.sampled * (tally.total - tally.sampled))} left")
+        ended, left = tally.sampled - tally.known + tally.failed, tally.total - tally.sampled - tally.failed
+        if ended > 0 and left > 0:
+            told.append(f"{duration(elapsed / ended * left)} left")
         return printable(" · ".join(told))

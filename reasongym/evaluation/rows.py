@@ -24,7 +24,7 @@ def choose_rows(task: Task, split: str, count: int | None, *, seed: int) -> list
         return _different(task, split, count or ENDLESS_ROWS, seed)
     if size == 0 or (count or 0) > size:
         raise DataError(message(f"{task.name}/{split} does not have the rows", got=f"{size} rows",
-                                expected=f"at least {count or 1}", remedy="lower --prompts, or leave it out for all"))
+                                expected=f"at least {count or 1}", remedy="lower --limit, or leave it out for all"))
     chosen = list(range(size))
     if count is not None and count < size:
         row_random(task.name, split, seed, 0, salt="order").shuffle(chosen)  # training's held-out rows of that seed

@@ -1,6 +1,7 @@
-"""Completions in, scored groups out: answers are scored while others are still being sampled.
+"""Answers in, scored samples out: answers are scored while others are still on their way.
 
-Nothing here knows where completions come from: whoever calls passes the stream of an engine pool, or a stand-in.
+Nothing here knows where answers come from: whoever calls passes the stream of an engine pool, of an endpoint, or a
+stand-in.
 """
 
 from __future__ import annotations
@@ -8,28 +9,23 @@ from __future__ import annotations
 import concurrent.futures
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from reasongym.errors import EngineError, ScoringError, message
+from reasongym.evaluation.samples import Answer, Sample
 from reasongym.evaluation.statistics import Interval, wilson_interval
-from reasongym.records import Completion, Group, Prompt, Rollout
+from reasongym.records import Prompt
 from reasongym.scoring import ScoringPool, reward
 from reasongym.tasks import RewardPart
 from reasongym.verifiers import Status, Verdict
 
-__all__ = ["Asked", "Evaluated", "Limits", "Tally", "evaluate"]
+__all__ = ["Evaluated", "Key", "Limits", "Tally", "evaluate"]
 
 Key = tuple[int, int]
-
-
-class Asked(Protocol):
-    """What a completion answers: `key` is (place of the prompt, sample of that prompt), both from 0."""
-
-    @property
-    def key(self) -> Key: ...
+"""(place of the prompt, sample of that prompt), both from 0."""
 
 
 class Limits(NamedTuple):
@@ -40,19 +36,29 @@ class Limits(NamedTuple):
 
 
 class Evaluated(NamedTuple):
-    """groups: one a prompt, in the order of the prompts. sampling_s: from the first request to the last completion."""
+    """samples: by prompt, then by sample, those without an answer too. sampling_s: until the last answer came."""
 
-    groups: tuple[Group, ...]
+    samples: tuple[Sample, ...]
     sampling_s: float
     total_s: float
+
+    @property
+    def missing(self) -> int:
+        return sum(bool(sample.answer.error) for sample in self.samples)
 
 
 @dataclass
 class Tally:
-    """What is known so far. `scores` are of the first reward part, answers that a verifier failed on left out."""
+    """What is known so far. `scores` are of the first reward part, answers that a verifier failed on left out.
+
+    known: answers of an earlier session, which are among `sampled` and not among `tokens`. failed: answers that did not
+    come.
+    """
 
     total: int
+    known: int = 0
     sampled: int = 0
+    failed: int = 0
     tokens: int = 0
     scores: list[float] = field(default_factory=list)
     errors: int = 0
@@ -74,7 +80,7 @@ class Tally:
             return None
         return wilson_interval(round(self.mean * len(self.prompts)), len(self.prompts))
 
-    def take(self, key: Key, verdicts: dict[str, Verdict]) -> None:
+    def take(self, key: Key, verdicts: Mapping[str, Verdict]) -> None:
         """Count one answer's verdicts."""
         failed = [verdict for verdict in verdicts.values() if verdict.status is Status.ERROR]
         if failed:
@@ -85,18 +91,20 @@ class Tally:
             self.prompts.add(key[0])
 
 
-def evaluate(sampled: Iterable[tuple[Asked, Completion]], prompts: Sequence[Prompt], *, samples: int,
-             scoring: ScoringPool, parts: Sequence[RewardPart], limits: Limits,
+def evaluate(answers: Iterable[tuple[Key, Answer]], prompts: Sequence[Prompt], *, samples: int, scoring: ScoringPool,
+             parts: Sequence[RewardPart], limits: Limits, known: Mapping[Key, Answer] | None = None,
              watch: Callable[[Tally], None] = lambda tally: None) -> Evaluated:
-    """Score `samples` completions of each prompt. `sampled` yields them in any order.
+    """Score `samples` answers to each prompt. `answers` yields them in any order, and may leave some out.
 
-    watch: called after each completion and each verdict. Raises ScoringError as soon as verifiers have failed on more
-    than `max_error_share` of all answers or give no verdict at all, EngineError where completions are lacking.
+    known: answers of an earlier session; `answers` leaves those out. watch: called after each answer and each verdict.
+    Raises ScoringError as soon as verifiers have failed on more than `max_error_share` of all answers or give no
+    verdict at all, EngineError where not one answer came.
     """
     started = time.monotonic()
-    tally = Tally(total=len(prompts) * samples)
-    completions: dict[Key, Completion] = {}
-    verdicts: dict[Key, dict[str, Verdict]] = {}
+    known = known or {}
+    tally = Tally(total=len(prompts) * samples, known=len(known))
+    got: dict[Key, Answer] = {}
+    verdicts: dict[Key, Mapping[str, Verdict]] = {}
     pending: deque[tuple[Key, Future[dict[str, Verdict]]]] = deque()
 
     def settle(timeout_s: float) -> None:
@@ -106,27 +114,43 @@ def evaluate(sampled: Iterable[tuple[Asked, Completion]], prompts: Sequence[Prom
         _check_errors(tally, limits.max_error_share)
         watch(tally)
 
-    for asked, completion in sampled:
-        completions[asked.key] = completion
-        pending.append((asked.key, scoring.submit(completion.text, prompts[asked.key[0]].example)))
-        tally.sampled, tally.tokens = len(completions), tally.tokens + len(completion.token_ids)
+    for key, answer in _chained(known, answers):
+        got[key] = answer
+        _count(tally, key, answer)
+        if not answer.error:
+            pending.append((key, scoring.submit(answer.text, prompts[key[0]].example)))
         watch(tally)
         while pending and pending[0][1].done():
             settle(0.0)
     sampling_s = time.monotonic() - started
-    _check_complete(completions, tally.total)
+    if not tally.sampled:
+        raise _no_answer(got)
     while pending:  # workers run side by side, so the answers before this one have their turn at the same time
         settle(limits.score_timeout_s * (2 + len(pending)))
-    groups = tuple(_group(row, prompt, samples, completions, verdicts, parts) for row, prompt in enumerate(prompts))
-    return Evaluated(groups, sampling_s, time.monotonic() - started)
+    keys = [(row, sample) for row in range(len(prompts)) for sample in range(samples)]
+    made = tuple(_sample(key, prompts, got.get(key), verdicts.get(key, {}), parts) for key in keys)
+    return Evaluated(made, sampling_s, time.monotonic() - started)
 
 
-def _group(row: int, prompt: Prompt, samples: int, completions: dict[Key, Completion],
-           verdicts: dict[Key, dict[str, Verdict]], parts: Sequence[RewardPart]) -> Group:
-    keys = [(row, sample) for sample in range(samples)]
-    return Group(prompt=prompt, rollouts=tuple(
-        Rollout(prompt=prompt, completion=completions[key], verdicts=verdicts[key],
-                reward=reward(verdicts[key], parts)) for key in keys))
+def _chained(known: Mapping[Key, Answer], answers: Iterable[tuple[Key, Answer]]) -> Iterator[tuple[Key, Answer]]:
+    yield from known.items()
+    yield from answers
+
+
+def _count(tally: Tally, key: Key, answer: Answer) -> None:
+    if answer.error:
+        tally.failed += 1
+        return
+    tally.sampled += 1
+    if tally.sampled > tally.known:
+        tally.tokens += answer.num_tokens or 0
+
+
+def _sample(key: Key, prompts: Sequence[Prompt], answer: Answer | None, verdicts: Mapping[str, Verdict],
+            parts: Sequence[RewardPart]) -> Sample:
+    answer = answer or Answer(error="not asked: the evaluation ended before", attempts=0)
+    return Sample(group=key[0], sample=key[1], prompt=prompts[key[0]], answer=answer, verdicts=verdicts,
+                  reward=reward(verdicts, parts) if verdicts else None)
 
 
 def _result(future: Future[dict[str, Verdict]], timeout_s: float) -> dict[str, Verdict]:
@@ -146,7 +170,7 @@ def _check_errors(tally: Tally, limit: float) -> None:
                                    remedy="correct the verifier; `reasongym verify` runs it alone"))
 
 
-def _check_complete(completions: dict[Key, Completion], total: int) -> None:
-    if len(completions) != total:
-        raise EngineError(message("the engines did not answer everything", got=f"{len(completions)} completions",
-                                  expected=f"{total}", remedy="look at Ray's logs; `reasongym doctor`"))
+def _no_answer(got: Mapping[Key, Answer]) -> EngineError:
+    why = next((answer.error for answer in got.values() if answer.error), "nothing came before the deadline")
+    return EngineError(message("not one answer came", got=why, expected="an answer to each prompt",
+                               remedy="look at the engine's or the endpoint's own log"))

@@ -1,55 +1,31 @@
-"""The figures of an evaluation as a table for people, and as the record that results.json holds."""
+"""A result as a table for people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from reasongym.evaluation.record import Estimate, Result
 
-from reasongym.evaluation.summary import Estimate, Summary
-
-__all__ = ["as_record", "table"]
+__all__ = ["table"]
 
 
-def table(summary: Summary, *, sampling_s: float) -> str:
-    """Several lines: an estimate a row with its 95 % interval, then shares, length and speed."""
-    rows = dict(_estimates(summary))
-    width = max(map(len, [*rows, "truncated"]))
-    shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in summary.shares.items())
-    left_out = summary.answers - summary.reward.answers
-    lines = [f"{'':<{width}}   mean   95 % interval", *(f"{name:<{width}}  {text}" for name, text in rows.items()), "",
-             f"answers: {summary.answers} to {summary.prompts} prompts; {shares}",
-             f"length: {summary.mean_tokens:.1f} tokens on average; "
-             f"{summary.tokens / max(sampling_s, 1e-9):,.0f} tokens/s"]
-    if left_out:
-        lines.append(f"{left_out} answers that a verifier failed on are in none of the means")
+def table(result: Result) -> str:
+    """Several lines: an estimate a row with its 95 % interval, then shares, length, speed and cost."""
+    counts, tokens = result.counts, result.tokens
+    width = max(map(len, [*result.metrics, "accuracy"]))
+    shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in result.shares.items() if name != "missing")
+    lines = [f"{'':<{width}}   mean   95 % interval",
+             *(f"{name:<{width}}  {_shown(found)}" for name, found in result.metrics.items()), "",
+             f"answers: {counts['answers']} to {counts['prompts']} prompts; {shares}"]
+    if tokens.counted:
+        speed = tokens.completion / max(result.seconds["sampling"], 1e-9)
+        lines.append(f"length: {tokens.mean:.1f} tokens on average; {speed:,.0f} tokens/s")
+    if result.cost:
+        lines.append(f"cost: {result.cost.total:,.4f} for {tokens.prompt:,} tokens in, {tokens.completion:,} out")
+    if counts["status_error"]:
+        lines.append(f"{counts['status_error']} answers that a verifier failed on are in none of the means")
+    if result.partial:
+        lines.append(f"PARTIAL: {counts['missing']} of {counts['answers']} answers did not come and are in none of the "
+                     "means")
     return "\n".join(lines)
-
-
-def as_record(summary: Summary) -> dict[str, Any]:
-    """Plain JSON values: means with intervals, counts of answers by status, shares."""
-    return {
-        "rewards": {name: estimate._asdict() for name, estimate in summary.parts.items()},
-        "reward": summary.reward._asdict(),
-        "pass_at_k": {str(k): estimate._asdict() for k, estimate in summary.pass_at_k.items()},
-        "counts": _counts(summary),
-        "shares": summary.shares,
-        "tokens": {"sampled": summary.tokens, "mean": summary.mean_tokens},
-    }
-
-
-def _counts(summary: Summary) -> Mapping[str, int]:
-    statuses = {f"status_{status}": count for status, count in summary.statuses.items()}
-    return {"prompts": summary.prompts, "answers": summary.answers, "scored": summary.reward.answers,
-            "truncated": summary.truncated, "timeout": summary.timeouts, **statuses}
-
-
-def _estimates(summary: Summary) -> Iterator[tuple[str, str]]:
-    for name, found in summary.parts.items():
-        yield name, _shown(found)
-    if len(summary.parts) > 1:
-        yield "reward", _shown(summary.reward)
-    for k, found in summary.pass_at_k.items():
-        yield f"pass@{k}", _shown(found)
 
 
 def _shown(found: Estimate) -> str:

@@ -1,0 +1,130 @@
+"""From a task's rows to what a model is asked: a system prompt, solved rows before the question, the chat template."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
+
+from reasongym.errors import ConfigError, DataError, ModelError, message
+from reasongym.evaluation.fingerprints import digest_of
+from reasongym.records import Prompt
+from reasongym.tasks import Example, Task, row_random
+from reasongym.tasks.base import Message
+
+__all__ = [
+    "Template",
+    "Thinking",
+    "asked",
+    "draw_shots",
+    "encode",
+    "prompts_digest",
+    "rows_digest",
+    "template_of",
+    "unencoded",
+]
+
+Thinking = Literal["auto", "on", "off"]
+SWITCH = "enable_thinking"
+"""The variable that chat templates of models with two modes read."""
+
+
+class Template(NamedTuple):
+    """A chat template's text, and its SHA-256."""
+
+    text: str
+    hash: str
+
+
+def draw_shots(task: Task, split: str, count: int, *, seed: int) -> list[Example]:
+    """`count` rows of the train split with their solutions, the same before every question.
+
+    Raises ConfigError where that is the split evaluated, or where the task has no such rows.
+    """
+    if not count:
+        return []
+    if split == "train" or "train" not in task.splits:
+        raise ConfigError(message(f"--shots shows rows of the split train, which {task.name} cannot spare",
+                                  got=f"splits {', '.join(task.splits)}, evaluated on {split}",
+                                  expected="a train split that is not evaluated",
+                                  remedy="leave it out; some tasks show problems of their own: --set shots=N"))
+    shown: list[Example] = []
+    size = task.size("train")
+    order = range(1000) if size is None else range(size)
+    rows = iter(row_random(task.name, "train", seed, 0, salt="shots").sample(order, k=min(len(order), 20 * count)))
+    while len(shown) < count:
+        index = next(rows, None)
+        if index is None:
+            raise ConfigError(message(f"--shots needs solved rows, and {task.name} has too few",
+                                      got=f"{len(shown)} rows with a solution", expected=count,
+                                      remedy="lower --shots, or leave it out"))
+        example = task.example("train", index, seed=seed)
+        if any(turn["role"] == "assistant" for turn in example.messages):
+            raise ConfigError(message(f"--shots would come before problems that {task.name} shows by itself",
+                                      got=f"{len(example.messages)} turns in a prompt", expected="the question alone",
+                                      remedy="add --set shots=0, or leave out --shots"))
+        if example.solution:
+            shown.append(example)
+    return shown
+
+
+def asked(example: Example, *, system: str | None, shots: Sequence[Example]) -> Example:
+    """The row with `system` in place of its system prompt, and each of `shots` as a question and its answer."""
+    own = [turn for turn in example.messages if turn["role"] == "system"]
+    rest = [turn for turn in example.messages if turn["role"] != "system"]
+    first = own if system is None else [Message(role="system", content=system)]
+    shown = [turn for shot in shots
+             for turn in (*(one for one in shot.messages if one["role"] != "system"),
+                          Message(role="assistant", content=shot.solution or ""))]
+    return replace(example, messages=(*first, *shown, *rest))
+
+
+def template_of(tokenizer: Any, thinking: Thinking) -> Template:
+    """The tokenizer's chat template. Raises ModelError where there is none, ConfigError where it knows no switch."""
+    template = getattr(tokenizer, "chat_template", None)
+    if not template:
+        raise ModelError(message("the model's tokenizer has no chat template", got=tokenizer.name_or_path,
+                                 expected="an instruction-tuned model", remedy="choose an -Instruct model"))
+    text = template if isinstance(template, str) else json.dumps(template, sort_keys=True)
+    if thinking != "auto" and SWITCH not in text:
+        raise ConfigError(message("the chat template has no switch for thinking", got=f"--thinking {thinking}",
+                                  expected=f"a template that reads {SWITCH}", remedy="leave out --thinking"))
+    return Template(text, digest_of(text))
+
+
+def encode(example: Example, tokenizer: Any, thinking: Thinking) -> Prompt:
+    """Through the chat template. Raises ModelError where the template refuses the messages."""
+    messages = list(example.messages)
+    switch = {} if thinking == "auto" else {SWITCH: thinking == "on"}
+    try:
+        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **switch)
+    except Exception as error:  # boundary: a template is a program of the model's, and raises what it likes
+        raise ModelError(message("the chat template does not take the messages",
+                                 got=f"{type(error).__name__}: {error}"[:200],
+                                 expected=f"roles {', '.join(dict.fromkeys(turn['role'] for turn in messages))}",
+                                 remedy="leave out --system or --shots")) from error
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    return Prompt(example=example, token_ids=tuple(ids), text=text)
+
+
+def unencoded(example: Example, api: Literal["chat", "completions"]) -> Prompt:
+    """For an endpoint, which encodes by itself. text: the turns' contents with blank lines between them for
+    completions; for a chat the same with each turn's role above, to be read."""
+    turns = [turn["content"] if api == "completions" else f"[{turn['role']}]\n{turn['content']}"
+             for turn in example.messages]
+    return Prompt(example=example, token_ids=(), text="\n\n".join(turns))
+
+
+def rows_digest(examples: Sequence[Example]) -> str:
+    """Of what the task gives: messages and references, in order. Raises DataError without rows."""
+    if not examples:
+        raise DataError(message("there is nothing to evaluate", got="0 rows", expected="one or more",
+                                remedy="check --split and --limit"))
+    return digest_of([[example.id, [dict(turn) for turn in example.messages], example.reference]
+                      for example in examples])
+
+
+def prompts_digest(prompts: Sequence[Prompt]) -> str:
+    """Of what is sent, in order."""
+    return digest_of([prompt.token_ids or [dict(turn) for turn in prompt.example.messages] for prompt in prompts])

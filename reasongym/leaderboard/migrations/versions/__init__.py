@@ -1,0 +1,1 @@
+"""One file a migration, v<number>_<what it does>.py; the last number is `HEAD` in migrating.py."""

@@ -1,0 +1,130 @@
+"""A result's folder, as `reasongym eval` writes it -> what the store takes. The one place that knows both forms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from reasongym.errors import DataError, message
+from reasongym.evaluation.record import Result, read_result, read_result_samples
+from reasongym.evaluation.samples import Sample as Answered
+from reasongym.leaderboard.entry import Entry, Metric, Sample, Submission
+from reasongym.leaderboard.storable import one_line
+
+__all__ = ["entry_of", "read_folder", "submission"]
+
+NOT_OF_THE_DATA = frozenset({"shots"})
+"""Settings of a task that change its prompts and not its problems."""
+
+
+def read_folder(folder: Path) -> Submission:
+    """The result in `folder`. Raises DataError where it is missing, damaged, or of rows that stood in for others."""
+    result = read_result(folder)
+    return submission(result, (_sample(result, answered) for answered in read_result_samples(folder)))
+
+
+def submission(result: Result, samples: Iterable[Sample]) -> Submission:
+    """A record with its samples. Raises DataError where the two contradict each other."""
+    metrics = [Metric(name, found.mean, found.low, found.high, found.method, found.prompts, found.answers)
+               for name, found in sorted(result.metrics.items())]
+    return Submission.checked(entry_of(result), metrics, samples)
+
+
+def entry_of(result: Result) -> Entry:
+    """The columns of a record. Raises DataError where it has no metric, or a time that cannot be read."""
+    task, count, main = result.task, result.counts, result.task.parts[0]
+    settings = {name: value for name, value in task.settings.items() if name not in NOT_OF_THE_DATA}
+    return Entry(
+        model=result.model.path, label=_label(result), task=task.name, split=task.split,
+        settings=json.dumps(settings, sort_keys=True, default=str) if settings else "",
+        data_fingerprint=task.fingerprint, verifier=main.verifier, verifier_version=main.fingerprint,
+        prompt_hash=result.prompting.prompts_digest, created_at=_utc(result.created), engine=_engine(result),
+        commit=str(result.environment.get("commit", "")), prompts=count.get("prompts", 0),
+        answers=count.get("answers", 0), truncated=count.get("truncated", 0),
+        unparsable=count.get("status_unparsable", 0), timeouts=count.get("timeout", 0),
+        errors=count.get("status_error", 0), missing=count.get("missing", 0), tokens=result.tokens.completion,
+        seconds=result.seconds.get("total", 0.0), cost=None if result.cost is None else result.cost.total,
+        partial=result.partial, headline=_headline(result), substitute_for=_substitute(task.provenance),
+        record=json.dumps(result.model_dump(mode="json"), sort_keys=True, separators=(",", ":")))
+
+
+def _label(result: Result) -> str:
+    """`greedy, 5-shot`: what two results of one model differ in most often."""
+    decoding, prompting = result.decoding, result.prompting
+    facts = ["greedy" if decoding.temperature == 0 else f"T={decoding.temperature:g}"]
+    facts += [f"{decoding.samples} samples"] * (decoding.samples > 1)
+    shots = prompting.shots or result.task.settings.get("shots", 0)
+    facts += [f"{shots}-shot"] * bool(shots) + ["own system prompt"] * (prompting.system is not None)
+    facts += [f"thinking {prompting.thinking}"] * (prompting.thinking != "auto")
+    return ", ".join([*facts, f"{decoding.max_new_tokens} tokens"])
+
+
+def _engine(result: Result) -> str:
+    engine, versions = result.engine, result.environment.get("versions", {})
+    if engine.kind == "endpoint":
+        return f"endpoint {engine.server}".strip()
+    return f"vllm {versions.get('vllm', '')}".strip() if isinstance(versions, Mapping) else "vllm"
+
+
+def _headline(result: Result) -> str:
+    for name in ("accuracy", "score"):
+        if name in result.metrics:
+            return name
+    raise DataError(message(f"a result of {one_line(result.model.path)} cannot be ranked",
+                            got=one_line(str(sorted(result.metrics))),
+                            expected="an accuracy or a score", remedy="evaluate again"))
+
+
+def _substitute(provenance: Mapping[str, str]) -> str:
+    return str(provenance.get("substitute_for", ""))
+
+
+def _utc(text: str) -> str:
+    """ISO 8601 in one form, to the second: as text it then sorts by time."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise DataError(message("a result does not say when it was made", got=repr(text)[:60],
+                                expected="a time in ISO 8601", remedy="evaluate again")) from error
+    aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _sample(result: Result, answered: Answered) -> Sample:
+    example, answer, verdict = answered.prompt.example, answered.answer, answered.main
+    scored = verdict is not None and answered.reward is not None
+    return Sample(
+        row=_row(result, example.index), number=answered.sample, prompt=answered.prompt.text or _spoken(answered),
+        reasoning=answer.reasoning, completion=answer.text,
+        reference=json.dumps(example.reference, ensure_ascii=False, default=str)
+        if not isinstance(example.reference, str) else example.reference,
+        extracted=None if verdict is None else verdict.extracted,
+        status="missing" if answered.status is None else str(answered.status),
+        score=verdict.score if verdict is not None and scored else None,
+        reason=answer.error if verdict is None else verdict.reason, parts=_parts(answered),
+        finish_reason=answer.finish_reason, tokens=answer.num_tokens, seconds=answer.seconds)
+
+
+def _row(result: Result, index: int) -> str:
+    """A data set's rows have their number; a generator makes other rows of the same number from another seed."""
+    return str(index) if "rows" in result.task.provenance else f"{result.decoding.seed}/{index}"
+
+
+def _spoken(answered: Answered) -> str:
+    """The turns of a conversation as text, where an endpoint applied the template."""
+    return "\n\n".join(f"[{turn['role']}]\n{turn['content']}" for turn in answered.prompt.example.messages)
+
+
+def _parts(answered: Answered) -> str:
+    if len(answered.verdicts) < 2:
+        return ""
+    return json.dumps(dict(_verdicts(answered)), ensure_ascii=False)
+
+
+def _verdicts(answered: Answered) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, verdict in answered.verdicts.items():
+        yield name, {"status": str(verdict.status), "score": verdict.score, "extracted": verdict.extracted,
+                     "reason": verdict.reason}

@@ -1,0 +1,75 @@
+"""All pages as files: for any web server, and for opening from disk."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from reasongym.errors import DataError, message
+from reasongym.leaderboard.board import Board, Line, read_boards
+from reasongym.leaderboard.formats import as_json
+from reasongym.leaderboard.markup import asset
+from reasongym.leaderboard.pages import CHUNK, answers_file, answers_index, board_page, result_page
+from reasongym.leaderboard.store import Store
+from reasongym.tracking.atomic import cannot_write, make_folder
+
+__all__ = ["ASSETS", "write_site"]
+
+ASSETS = ("board.js", "samples.js", "style.css")
+MARK = "assets/samples.js"  # a folder with it is a site of ours, and may be replaced
+
+
+def write_site(store: Store, folder: Path, *, title: str) -> Path:
+    """The first page of a site that is there whole or, where something goes wrong, as it was before.
+
+    Raises DataError where `folder` holds something else, ResourceError where it cannot be written.
+    """
+    folder = folder.expanduser().resolve()
+    if folder.exists() and not (folder.is_dir() and ((folder / MARK).is_file() or not any(folder.iterdir()))):
+        raise DataError(message(f"{folder} is in use", got="a file, or a folder of something else",
+                                expected="a new folder, or a site to be replaced", remedy="choose another --output"))
+    make_folder(folder.parent)
+    unfinished = folder.with_name(f".{folder.name}.{os.getpid()}.new")
+    replaced = folder.with_name(f".{folder.name}.{os.getpid()}.old")
+    try:
+        for name, text in _files(store, title):
+            path = unfinished / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        if folder.exists():
+            folder.rename(replaced)
+        unfinished.rename(folder)
+    except OSError as error:
+        raise cannot_write(folder, 0, error) from error
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        if replaced.exists() and not folder.exists():
+            replaced.rename(folder)
+        shutil.rmtree(replaced, ignore_errors=True)
+    return folder / "index.html"
+
+
+def _files(store: Store, title: str) -> Iterator[tuple[str, str]]:
+    boards = read_boards(store)
+    yield "index.html", board_page(boards, title=title)
+    yield "boards.json", as_json(boards)
+    for name in ASSETS:
+        yield f"assets/{name}", asset(name)
+    for line in _lines(boards.boards):
+        yield from _result_files(store, line, title)
+
+
+def _lines(boards: tuple[Board, ...]) -> Iterator[Line]:
+    return (line for board in boards for line in board.lines)
+
+
+def _result_files(store: Store, line: Line, title: str) -> Iterator[tuple[str, str]]:
+    result = line.result
+    folder = f"results/{result.name}"
+    yield f"{folder}/index.html", result_page(line, store.record(result.id), title=title)
+    if result.num_samples:
+        yield f"{folder}/index.js", answers_index(store.statuses(result.id))
+    for number, start in enumerate(range(0, result.num_samples, CHUNK)):
+        yield f"{folder}/{number}.js", answers_file(number, store.samples(result.id, start, CHUNK))

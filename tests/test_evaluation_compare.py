@@ -1,0 +1,129 @@
+"""`reasongym compare` and `reasongym rescore`: what differs, how sure that is, and what a verifier changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from evaluation_results import result_of, sample
+
+from reasongym.cli import compare as compare_command
+from reasongym.cli import rescore as rescore_command
+from reasongym.errors import ConfigError, DataError
+from reasongym.evaluation.comparing import compare
+from reasongym.evaluation.record import Result as Record
+from reasongym.evaluation.record import read_result, read_result_samples, write_result
+from reasongym.evaluation.samples import Sample
+from reasongym.verifiers import Status, Verdict
+
+RIGHT, WRONG = Verdict.correct("7"), Verdict.wrong("8", "8 is not 7")
+
+
+def answers(scores: str, *, first_row: int = 0, reference: object = "7") -> list[Sample]:
+    """A row a character: 1 right, 0 wrong, - without an answer."""
+    verdicts = {"1": RIGHT, "0": WRONG, "-": None}
+    return [sample(row, verdicts[score], error="late" if score == "-" else "", reference=reference)
+            for row, score in enumerate(scores, start=first_row)]
+
+
+def write(folder: Path, samples: Sequence[Sample], record: Record | None = None) -> Path:
+    return write_result(folder, record or result_of(samples), samples)
+
+
+def run(command: object, *arguments: object) -> Result:
+    return CliRunner().invoke(command, list(map(str, arguments)), catch_exceptions=False)  # type: ignore[arg-type]
+
+
+# --- compare ---
+
+
+def test_the_test_is_mcnemar_s_over_the_rows_that_both_answered(tmp_path: Path) -> None:
+    # 9 rows for the first alone, 1 for the second alone: 2 (C(10,0) + C(10,1))/2^10 = 22/1024; the last has one answer
+    first = write(tmp_path / "a", answers("111111111" "0" "11111" "-"))
+    second = write(tmp_path / "b", answers("000000000" "1" "11111" "1"))
+    shown = json.loads(run(compare_command.command, first, second, "--json").output)
+    assert (shown["p_value"], shown["exact"], shown["test"]) == (22 / 1024, True, "McNemar")
+    assert (shown["rows"], shown["left_out"], shown["better"]) == (15, 1, {"first": 9, "second": 1, "equal": 5})
+    assert shown["differing_settings"] == {"partial": [True, False]}
+
+
+def test_the_rows_that_differ_are_shown_and_written_and_terminal_codes_are_not_obeyed(tmp_path: Path) -> None:
+    first = write(tmp_path / "a", answers("110"))
+    second = write(tmp_path / "b", [sample(0, RIGHT), sample(1, WRONG, text="\x1b[31m <b>8</b>"), sample(2, WRONG)])
+    shown = run(compare_command.command, first, second, "--output", tmp_path / "rows.jsonl").output
+    assert "row 1, reference '7'" in shown
+    assert "\\x1b[31m <b>8</b>" in shown
+    assert "cannot be told apart" in shown
+    (line,) = (tmp_path / "rows.jsonl").read_text().splitlines()
+    record = json.loads(line)
+    assert (record["index"], record["difference"], record["second"][0]["text"]) == (1, 1.0, "\x1b[31m <b>8</b>")
+
+
+def test_several_answers_a_row_are_compared_by_their_means() -> None:
+    first = [sample(row, RIGHT if row or number else WRONG, number=number) for row in range(3) for number in range(2)]
+    second = [sample(row, WRONG, number=number) for row in range(3) for number in range(2)]
+    found = compare(result_of(first), first, result_of(second), second)
+    assert (found.test, found.paired.difference) == ("sign-flip", pytest.approx(5 / 6))
+    # differences 1/2, 1, 1 of one sign: 2 of 8 sign patterns reach their sum
+    assert found.paired.p_value == 2 / 8
+
+
+@pytest.mark.parametrize(("other", "told"), [
+    ({"fingerprint": "another"}, "different data sets"),
+    ({"split": "train"}, "different splits"),
+    ({"reference": "9"}, "another problem"),
+    ({"first_row": 3}, "share no row"),
+])
+def test_results_of_other_rows_are_refused(other: dict[str, object], told: str) -> None:
+    ours = answers("110")
+    theirs = answers("101", **{k: v for k, v in other.items() if k in ("reference", "first_row")})  # type: ignore[arg-type]
+    if "first_row" in other:
+        theirs = [sample(one.prompt.example.index, one.main) for one in theirs]
+    second = result_of(theirs, fingerprint=str(other.get("fingerprint", "data")))
+    if "split" in other:
+        second = second.model_copy(update={"task": second.task.model_copy(update={"split": "train"})})
+    with pytest.raises(DataError, match=told):
+        compare(result_of(ours), ours, second, theirs)
+
+
+# --- rescore ---
+
+
+def stored(folder: Path) -> Path:
+    """Four answers whose stored verdicts are partly of another verifier; one did not come."""
+    samples = [sample(0, RIGHT, text="#### 7"), sample(1, WRONG, text="#### 7"), sample(2, RIGHT, text="#### 8"),
+               sample(3, None, error="status 500: boom")]
+    return write(folder / "r", samples)
+
+
+def test_rescoring_shows_what_changed_and_writes_beside_without_touching_the_first(tmp_path: Path) -> None:
+    folder = stored(tmp_path)
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    shown = run(rescore_command.command, folder, "--workers", 1).output
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    assert "2 of 3 answers have another verdict" in shown
+    assert "1  wrong -> correct" in shown
+    assert "1  correct -> wrong" in shown
+    record, samples = read_result(tmp_path / "r-rescored"), read_result_samples(tmp_path / "r-rescored")
+    assert [one.status for one in samples] == [Status.CORRECT, Status.CORRECT, Status.WRONG, None]
+    assert samples[3].answer.error == "status 500: boom"
+    assert (record.partial, record.metrics["accuracy"].mean) == (True, pytest.approx(2 / 3))
+    assert record.rescored_from == {"folder": "r", "created": "2026-01-01T00:00:00+00:00",
+                                    "verifiers": {"correct": "old"}}
+    assert record.task.parts[0].fingerprint != "old"
+    run(rescore_command.command, folder, "--workers", 1)
+    assert (tmp_path / "r-rescored-2").is_dir()
+
+
+def test_other_verifiers_may_judge_and_a_folder_in_use_is_refused(tmp_path: Path) -> None:
+    folder = stored(tmp_path)
+    run(rescore_command.command, folder, "--workers", 1, "--verifier", "gsm8k_strict_match", "--verifier", "exact",
+        "--output", tmp_path / "new")
+    record = read_result(tmp_path / "new")
+    assert [part.name for part in record.task.parts] == ["gsm8k_strict_match", "exact"]
+    assert (record.metrics["accuracy"].mean, record.metrics["part/exact"].mean) == (pytest.approx(2 / 3), 0.0)
+    with pytest.raises(ConfigError, match="in use"):
+        run(rescore_command.command, folder, "--output", folder)
