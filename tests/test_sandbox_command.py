@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -92,7 +93,9 @@ def test_output_that_cannot_be_passed_on_is_said_in_one_line(tmp_path: Path, std
 def test_an_interrupt_ends_it_with_its_status(tmp_path: Path) -> None:
     path = tmp_path / "sleeps.py"
     path.write_text("import time\ntime.sleep(60)")
-    with subprocess.Popen(command(path), stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    # A shell that starts the tests in the background has its children ignore Ctrl-C, and so would the command.
+    heard = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(command(path), stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heard) as process:
         assert process.stdin is not None
         process.stdin.close()
         while not below(process.pid):
