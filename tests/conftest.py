@@ -31,6 +31,25 @@ def repo_root() -> Path:
     return REPO_ROOT
 
 
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tiny model."""
+    from tiny_model import make_tiny_model
+
+    return make_tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def ray_here() -> Iterator[None]:
+    """Ray on this machine, for actors that a test starts itself."""
+    import ray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
+             object_store_memory=200 * 2**20)
+    yield
+    ray.shutdown()
+
+
 @pytest.fixture(scope="session")
 def shared_data(repo_root: Path) -> Path:
     """Public data sets beside the repository; the test is skipped where there are none."""

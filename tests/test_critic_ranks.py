@@ -14,7 +14,6 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the training stack is not installed")
 
-from tiny_model import make_tiny_model  # noqa: E402
 from value_samples import samples  # noqa: E402
 
 from reasongym.training.critic import CriticRank, ValueSettings  # noqa: E402
@@ -32,21 +31,6 @@ class OpenRank(CriticRank):
     def weights(self) -> dict[str, Any]:
         with gathered(dict(self.engine.module.named_parameters()), stage=3) as full:
             return {name: tensor.clone() for name, tensor in full.items()}
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_tiny_model(tmp_path_factory.mktemp("tiny"))
-
-
-@pytest.fixture(scope="module")
-def ray_here() -> Iterator[None]:
-    import ray
-
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
-             object_store_memory=100 * 2**20)
-    yield
-    ray.shutdown()
 
 
 @pytest.fixture

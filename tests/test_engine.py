@@ -10,7 +10,6 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the training stack is not installed")
 
-from tiny_model import make_tiny_model  # noqa: E402
 
 from reasongym.errors import SyncError  # noqa: E402
 from reasongym.records import Completion, FinishReason, Prompt  # noqa: E402
@@ -18,11 +17,6 @@ from reasongym.sync.checksums import compare, digest  # noqa: E402
 from reasongym.tasks import Example  # noqa: E402
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(400)]
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_tiny_model(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the training stack is not installed")
 
-from tiny_model import make_tiny_model  # noqa: E402
 
 from reasongym.config import load_config  # noqa: E402
 from reasongym.config.sections import LoraConfig  # noqa: E402
@@ -33,21 +32,6 @@ LORA = LoraConfig(rank=4, alpha=8.0)
 LAYERS, HIDDEN, KEYS, MLP = 2, 128, 64, 256  # of the tiny model
 # A layer's adapters: rank x (inputs + outputs) of q, k, v, o, gate, up, down.
 ADAPTERS = LAYERS * LORA.rank * (2 * 2 * HIDDEN + 2 * (HIDDEN + KEYS) + 3 * (HIDDEN + MLP))
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_tiny_model(tmp_path_factory.mktemp("tiny"))
-
-
-@pytest.fixture(scope="module")
-def ray_here() -> Iterator[None]:
-    import ray
-
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
-             object_store_memory=200 * 2**20)
-    yield
-    ray.shutdown()
 
 
 def micros(ranks: int) -> list[list[MicroBatch]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +13,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the training stack is not installed")
 
-from tiny_model import make_tiny_model  # noqa: E402
 
 from reasongym.training.rows import Sample, micro_batches, pack_rows, split_over_ranks  # noqa: E402
 from reasongym.training.update import LossSettings  # noqa: E402
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(600)]
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_tiny_model(tmp_path_factory.mktemp("tiny"))
-
-
-@pytest.fixture(scope="module")
-def ray_here() -> Iterator[None]:
-    import ray
-
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
-             object_store_memory=100 * 2**20)
-    yield
-    ray.shutdown()
 
 
 def samples() -> list[Sample]:
