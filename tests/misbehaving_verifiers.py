@@ -121,6 +121,29 @@ def decorated(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
     return True
 
 
+_met = asyncio.Event()
+
+
+async def meets(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    """The first answer waits for the second: neither has a verdict unless both are being checked."""
+    if response == "gate":
+        while not Path(reference).exists():
+            await asyncio.sleep(0.002)
+    elif response == "first":
+        await _met.wait()
+    elif response == "second":
+        _met.set()
+    elif response == "late":
+        await asyncio.sleep(600)
+    elif response == "raise":
+        raise ValueError("no such thing")
+    elif response == "block":
+        time.sleep(600)
+    elif response == "die":
+        os._exit(3)
+    return True
+
+
 @verifier("batched", batch=True)
 def batched(responses: list[str], references: list[Any], *, examples: list[dict[str, Any]]) -> Any:
     """Says what became of each answer and how many came together; some answers make it fail."""

@@ -99,6 +99,26 @@ def test_a_verifier_of_batches_is_registered_under_its_own_name(monkeypatch: pyt
     assert "many" not in REGISTERED
 
 
+def test_coroutines_are_checked_side_by_side_and_each_bears_its_own_failure(pool_of: PoolOf, tmp_path: Path) -> None:
+    """One after another, `first` would wait for ever."""
+    answers = ["first", "raise", "late", "second"]
+    pool = pool_of("meets", timeout_s=2.0)
+    verdicts = [verdict["meets"] for verdict in as_one_batch(pool, tmp_path / "gate", answers)]
+    assert [verdict.status for verdict in verdicts] == [Status.CORRECT, Status.ERROR, Status.TIMEOUT, Status.CORRECT]
+    assert "no such thing (misbehaving_verifiers.py:" in verdicts[1].reason
+    assert "within 1.8 s; it was cancelled" in verdicts[2].reason
+    assert pool.num_replaced == 0
+
+
+@pytest.mark.parametrize(("bad", "status"), [("block", Status.TIMEOUT), ("die", Status.ERROR)])
+def test_a_coroutine_that_blocks_or_dies_takes_no_other_answer_with_it(pool_of: PoolOf, tmp_path: Path, bad: str,
+                                                                       status: Status) -> None:
+    pool = pool_of("same", "meets", timeout_s=1.0)
+    verdicts = as_one_batch(pool, tmp_path / "gate", ["good", bad, "fine"])
+    assert [verdict["meets"].status for verdict in verdicts] == [Status.CORRECT, status, Status.CORRECT]
+    assert [verdict["same"].status for verdict in verdicts] == [Status.WRONG] * 3
+
+
 def test_answers_with_two_rows_to_one_text_stay_apart(pool_of: PoolOf) -> None:
     pool = pool_of("batched")
     futures = [pool.submit("a", row(reference)) for reference in range(20)]

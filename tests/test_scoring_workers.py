@@ -168,7 +168,7 @@ def test_a_file_that_does_not_import_is_an_error_and_leaves_nothing(tmp_path: Pa
 def test_built_in_verifiers_load_without_a_search_of_all_installed_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes a worker longer than all else together."""
     monkeypatch.setattr(registry, "entry_points", lambda **_: pytest.fail("looked through the installed packages"))
-    setup = make_setup(["gsm8k", "exact"], 64)
+    setup = make_setup(["gsm8k", "exact"], memory_mib=64, timeout_s=1.0)
     for module in setup.modules:
         importlib.import_module(module)
     assert [registry.verifier(name)("1", "2", example={}).score for name in setup.verifiers] == [0.0, 0.0]

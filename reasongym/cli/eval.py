@@ -122,9 +122,7 @@ def _evaluate(job: Job, folder: Path, source: Source) -> Result:
     from reasongym.scoring import ScoringPool
 
     limits = job.config.scoring
-    with (Journal(folder, job.plan_digest) as journal,
-          ScoringPool(job.parts, workers=limits.workers, timeout_s=limits.timeout_s,
-                      memory_mib=limits.memory_mib) as scoring):
+    with Journal(folder, job.plan_digest) as journal, ScoringPool.configured(job.parts, limits) as scoring:
         # Closed at once when scoring fails: requests in flight would go on, and write to a closed journal.
         with Progress(job.parts[0].name) as progress, contextlib.closing(source.answers(job, journal)) as answers:
             evaluated = evaluate(answers, job.prompts, samples=job.decoding.samples,

@@ -43,8 +43,7 @@ def command(result: Path, verifiers: tuple[str, ...], output: Path | None, show:
     target = _target(folder, output)
     parts = rescored_parts(before, verifiers)
     limits = ScoringConfig(**{**before.scoring, **({"workers": workers} if workers else {})})
-    with ScoringPool(parts, workers=limits.workers, timeout_s=limits.timeout_s,
-                     memory_mib=limits.memory_mib) as scoring, Progress(parts[0].name) as progress:
+    with ScoringPool.configured(parts, limits) as scoring, Progress(parts[0].name) as progress:
         after = rescore(before, samples, parts=parts, scoring=scoring, folder=folder.name, watch=progress.show,
                         limits=Limits(limits.max_error_share, limits.timeout_s))
     write_result(target, after.result, after.samples)

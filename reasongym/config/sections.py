@@ -181,6 +181,10 @@ class ScoringConfig(Section):
     """Wall time one answer may take; the worker is killed after it."""
     memory_mib: Positive = 1024
     """MiB a worker may take beyond what it holds once its verifiers are loaded."""
+    batch_size: Positive = 32
+    """Answers that a verifier of batches, or a coroutine function, gets at once, of those that wait."""
+    start_timeout_s: Annotated[float, Field(gt=0)] = 120.0
+    """Longest wait for a worker to import its verifiers, in seconds."""
     max_error_share: Fraction01 = 0.1
     """A step with a larger share of verifier errors stops the run."""
 

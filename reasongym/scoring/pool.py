@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from reasongym.errors import ConfigError, ScoringError, message
 from reasongym.scoring.answers import AnswerQueue, Job, Verdicts, closed_pool
@@ -17,6 +17,9 @@ from reasongym.scoring.protocol import IN_WORKER, encode_answer
 from reasongym.scoring.slot import Slot
 from reasongym.tasks import Example, RewardPart
 from reasongym.verifiers import Status, Verdict
+
+if TYPE_CHECKING:
+    from reasongym.config.sections import ScoringConfig
 
 __all__ = ["ScoringPool"]
 
@@ -31,7 +34,8 @@ class ScoringPool:
     `submit` blocks. cache_size: verdicts of that many answers are remembered, and equal answers in flight are checked
     once (0: neither). start_timeout_s: wall time a worker may take to import its verifiers.
 
-    Verifiers of batches get what waits when a worker is free, at most `batch_size` answers and never waiting for more.
+    Verifiers of batches get what waits when a worker is free, at most `batch_size` answers and never waiting for more;
+    a coroutine function gets as many at once, each in a task of its own.
     Such a batch has `timeout_s` too, for all those parts together, after each of its answers had `timeout_s` for the
     parts that take single answers. A batch that is killed is TIMEOUT for each of its answers; one that fails, ERROR.
 
@@ -50,11 +54,17 @@ class ScoringPool:
         self._parts = tuple(part.name for part in parts)
         self._batch_size = batch_size
         self._queue = AnswerQueue(queue_size, VerdictCache(cache_size))
-        setup = make_setup([part.verifier for part in parts], memory_mib)
+        setup = make_setup([part.verifier for part in parts], memory_mib=memory_mib, timeout_s=timeout_s)
         self._slots = [Slot(setup, self._parts, timeout_s=timeout_s, start_timeout_s=start_timeout_s)
                        for _ in range(workers)]
         self._threads: list[threading.Thread] = []
         self._start()
+
+    @classmethod
+    def configured(cls, parts: Sequence[RewardPart], config: ScoringConfig) -> Self:
+        """A pool by the section `scoring` of a configuration."""
+        return cls(parts, workers=config.workers, timeout_s=config.timeout_s, memory_mib=config.memory_mib,
+                   batch_size=config.batch_size, start_timeout_s=config.start_timeout_s)
 
     def _start(self) -> None:
         started: list[Future[None]] = [Future() for _ in self._slots]
@@ -120,7 +130,7 @@ class ScoringPool:
             started.set_exception(error)
             return
         started.set_result(None)
-        while jobs := self._queue.take(self._batch_size if slot.takes_batches else 1):
+        while jobs := self._queue.take(self._batch_size if slot.takes_many else 1):
             self._run(slot, jobs)
         slot.close()
 

@@ -39,15 +39,16 @@ class Setup(NamedTuple):
     verifiers: tuple[str, ...]
     modules: tuple[str, ...]
     memory_mib: int
+    timeout_s: float
 
 
-def make_setup(specs: Sequence[str], memory_mib: int) -> Setup:
+def make_setup(specs: Sequence[str], *, memory_mib: int, timeout_s: float) -> Setup:
     """No verifier's file is imported here, where nothing could stop it: a worker does that, under its deadline.
 
     Raises UnknownNameError for a verifier that stands in no file.
     """
     names, modules = zip(*map(_portable, specs), strict=True)
-    return Setup(tuple(names), tuple(module for module in modules if module is not None), memory_mib)
+    return Setup(tuple(names), tuple(module for module in modules if module is not None), memory_mib, timeout_s)
 
 
 def _portable(spec: str) -> tuple[str, str | None]:
@@ -96,8 +97,8 @@ class WorkerProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def shake_hands(self, setup: Setup, timeout_s: float) -> tuple[bool, ...]:
-        """Has the worker load its verifiers; says of each whether it takes batches.
+    def shake_hands(self, setup: Setup, timeout_s: float) -> tuple[str, ...]:
+        """Has the worker load its verifiers; says of each how it takes answers: one of `protocol`'s ways.
 
         Raises UnknownNameError for a verifier that is not found or whose file does not import, ScoringError where the
         worker is not ready within `timeout_s`. Either way the process has to be closed.
@@ -118,7 +119,7 @@ class WorkerProcess:
             raise ScoringError(message("a verifier worker did not start", got=reply["failed"],
                                        expected=f"{', '.join(setup.verifiers)} to load in a fresh Python",
                                        remedy="run the verifier's file with python to see the whole error"))
-        return tuple(reply["batch"])
+        return tuple(reply["ways"])
 
     def obituary(self) -> str:
         """How a worker that left its socket ended. Kills its group, and itself where it has not ended within 1 s."""

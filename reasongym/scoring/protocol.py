@@ -1,7 +1,7 @@
 """What crosses between the pool and a worker: length-prefixed JSON over a private socket. Nothing is unpickled.
 
 Pool to worker: one set-up record, then requests: a frame `{"parts": [...], "num_answers": n}`, which says what is to
-run, and a frame with the answers. Worker to pool: one `batch` or `failed` record, then, for each part of a request in
+run, and a frame with the answers. Worker to pool: one `ways` or `failed` record, then, for each part of a request in
 order and as soon as they are known, one `verdicts` record, with one verdict an answer.
 """
 
@@ -21,8 +21,11 @@ from reasongym.tasks import Example
 from reasongym.verifiers import Status, Verdict
 
 __all__ = [
+    "BATCH",
     "CHANNEL_LOST",
     "IN_WORKER",
+    "SINGLE",
+    "TOGETHER",
     "Channel",
     "decode",
     "encode",
@@ -38,6 +41,8 @@ MAX_ANSWER_BYTES = MAX_FRAME_BYTES - 1024  # what is around it in a request has 
 MAX_TEXT_CHARS = 65_536  # of a verdict's texts: a verifier may quote its whole input
 CHUNK_BYTES = 1 << 20
 IN_WORKER = "REASONGYM_SCORING_WORKER"  # environment variable: the pid of the worker process that set it
+SINGLE, TOGETHER, BATCH = "single", "together", "batch"
+"""Ways a verifier takes answers: one after another, several side by side (a coroutine function), as one batch."""
 CHANNEL_LOST = 71  # exit status of a worker that cannot send any more
 
 

@@ -10,17 +10,30 @@ from dataclasses import replace
 
 from reasongym.scoring.answers import Verdicts, closed_pool
 from reasongym.scoring.process import Setup, WorkerProcess
-from reasongym.scoring.protocol import Channel, decode, encode, join_answers, verdict_from_record
+from reasongym.scoring.protocol import (
+    BATCH,
+    SINGLE,
+    TOGETHER,
+    Channel,
+    decode,
+    encode,
+    join_answers,
+    verdict_from_record,
+)
 from reasongym.verifiers import Verdict
 
 __all__ = ["Slot"]
+
+_Answer = tuple[bytes, Verdicts]
+"""An answer as it is sent, and its verdicts so far."""
 
 
 class Slot:
     """Belongs to one thread, but for `stop` and `pids`, which any may use.
 
     parts: names of the reward parts, in the order of the set-up's verifiers. timeout_s: for one answer in all parts
-    that take single answers, and for one batch in all parts that take batches. start_timeout_s: for a new worker.
+    that take single answers, for the answers taken together in all such parts, and for one batch in all parts that take
+    batches. start_timeout_s: for a new worker.
     """
 
     def __init__(self, setup: Setup, parts: Sequence[str], *, timeout_s: float, start_timeout_s: float) -> None:
@@ -28,17 +41,16 @@ class Slot:
         self._parts = tuple(parts)
         self._timeout_s = timeout_s
         self._start_timeout_s = start_timeout_s
-        self._batch_parts: tuple[int, ...] = ()
-        self._single_parts: tuple[int, ...] = ()
+        self._parts_by_way: dict[str, tuple[int, ...]] = {}
         self._lock = threading.Lock()
         self._worker: WorkerProcess | None = None
         self._stopped = False
         self.num_replaced = 0
 
     @property
-    def takes_batches(self) -> bool:
-        """Known once the slot has started."""
-        return bool(self._batch_parts)
+    def takes_many(self) -> bool:
+        """Whether some part takes several answers at once. Known once the slot has started."""
+        return bool(self._parts_by_way[TOGETHER] or self._parts_by_way[BATCH])
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -55,31 +67,43 @@ class Slot:
         try:
             if stopped:
                 raise closed_pool("start a worker")
-            takes_batches = worker.shake_hands(self._setup, self._start_timeout_s)
+            ways = worker.shake_hands(self._setup, self._start_timeout_s)
         except BaseException:  # cleaned up, and raised again
             self.close()
             raise
-        self._batch_parts = tuple(part for part, batch in enumerate(takes_batches) if batch)
-        self._single_parts = tuple(part for part, batch in enumerate(takes_batches) if not batch)
+        self._parts_by_way = {way: tuple(part for part, its in enumerate(ways) if its == way)
+                              for way in (SINGLE, TOGETHER, BATCH)}
         return worker
 
     def check(self, frames: Sequence[bytes]) -> list[Verdicts]:
-        """One Verdict a part for each answer: first the parts that take single answers, then the others, all at once.
+        """One Verdict a part for each answer: first the parts that take single answers, then those that take several.
+
+        Where answers taken together bring the worker down, each is asked alone: a coroutine that blocks or dies is the
+        fate of its own answer. A batch is one question, and shares its fate.
 
         Raises ScoringError where the slot is stopped meanwhile, and what `start` raises where a worker is needed.
         """
         checked: list[Verdicts] = [{} for _ in frames]
-        if self._single_parts:
-            for frame, verdicts in zip(frames, checked, strict=True):
-                self._ask(self._single_parts, [frame], [verdicts])
-        left = [i for i, verdicts in enumerate(checked) if len(verdicts) < len(self._parts)]
-        if left:
-            self._ask(self._batch_parts, [frames[i] for i in left], [checked[i] for i in left])
+        answers = list(zip(frames, checked, strict=True))
+        for answer in answers:
+            self._ask(SINGLE, [answer])
+        if not self._ask(TOGETHER, self._unfinished(answers), is_final=len(answers) == 1):
+            for answer in answers:
+                self._ask(TOGETHER, self._unfinished([answer]))
+        self._ask(BATCH, self._unfinished(answers))
         return [{part: verdicts[part] for part in self._parts} for verdicts in checked]
 
-    def _ask(self, parts: Sequence[int], frames: Sequence[bytes], checked: Sequence[Verdicts]) -> None:
-        """Run `parts` on the answers. Where the worker does not live to the end, all that is left shares its fate."""
+    def _unfinished(self, answers: Sequence[_Answer]) -> list[_Answer]:
+        return [answer for answer in answers if len(answer[1]) < len(self._parts)]
+
+    def _ask(self, way: str, answers: Sequence[_Answer], *, is_final: bool = True) -> bool:
+        """Run the parts that take answers this way. Where the worker does not live to the end, all that is left shares
+        its fate where that is final; otherwise nothing is said. Whether the verdicts are there."""
+        parts = self._parts_by_way[way]
+        if not parts or not answers:
+            return True
         worker = self._worker or self.start()
+        frames, checked = zip(*answers, strict=True)
         begun = time.monotonic()
         try:
             usable = self._exchange(worker.channel, parts, frames, checked, begun + self._timeout_s)
@@ -91,13 +115,16 @@ class Slot:
         else:
             if not usable:
                 self.discard()
-            return
+            return True
         self.discard()
         if self._stopped:
             raise closed_pool("check an answer")
+        if not is_final:
+            return False
         seconds = (time.monotonic() - begun) / len(frames)
         for verdicts in checked:
             self._complete(verdicts, [self._parts[part] for part in parts], replace(fate, seconds=seconds))
+        return True
 
     def _exchange(self, channel: Channel, parts: Sequence[int], frames: Sequence[bytes], checked: Sequence[Verdicts],
                   deadline: float) -> bool:

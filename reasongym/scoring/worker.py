@@ -22,7 +22,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from reasongym import registry
 from reasongym.errors import UserError
-from reasongym.scoring.protocol import CHANNEL_LOST, IN_WORKER, Channel, decode, encode, verdict_to_record
+from reasongym.scoring.protocol import (
+    BATCH,
+    CHANNEL_LOST,
+    IN_WORKER,
+    SINGLE,
+    TOGETHER,
+    Channel,
+    decode,
+    encode,
+    verdict_to_record,
+)
 from reasongym.verifiers import Verdict, Verifier, as_verdict
 from reasongym.verifiers.registration import BatchVerifier
 
@@ -33,6 +43,8 @@ __all__ = ["main"]
 
 MIB = 2**20
 PR_SET_PDEATHSIG = 1
+SHARE_OF_THE_TIME = 0.9
+"""Of an answer's time, what a coroutine gets before it is cancelled: the rest is for the verdicts of its neighbours."""
 
 
 def main() -> NoReturn:
@@ -43,9 +55,9 @@ def main() -> NoReturn:
     setup = decode(channel.receive())
     verifiers = _load(setup, channel)
     _limit_memory(setup["memory_mib"])
-    channel.send(encode({"batch": [isinstance(verifier, BatchVerifier) for verifier in verifiers]}))
+    channel.send(encode({"ways": [_way_of(verifier) for verifier in verifiers]}))
     try:
-        _serve(channel, verifiers)
+        _serve(channel, verifiers, setup["timeout_s"] * SHARE_OF_THE_TIME)
     except EOFError:  # the pool is gone
         _end_group()
     except OSError:  # a verifier closed our socket; the pool reads the status and kills the group
@@ -88,18 +100,24 @@ def _limit_memory(extra_mib: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
 
 
-def _serve(channel: Channel, verifiers: list[Verifier]) -> NoReturn:
+def _way_of(verifier: Verifier) -> str:
+    if isinstance(verifier, BatchVerifier):
+        return BATCH
+    return TOGETHER if any(map(inspect.iscoroutinefunction, (verifier, type(verifier).__call__))) else SINGLE
+
+
+def _serve(channel: Channel, verifiers: list[Verifier], task_timeout_s: float) -> NoReturn:
     pid = os.getpid()
     while True:
         request, frame = decode(channel.receive()), channel.receive()
         for part in request["parts"]:
-            reply = _check(verifiers[part], frame, request["num_answers"])
+            reply = _check(verifiers[part], frame, request["num_answers"], task_timeout_s)
             if os.getpid() != pid:  # a process that the verifier forked came back here: its answer is not ours
                 os._exit(0)
             channel.send(encode(reply))
 
 
-def _check(verifier: Verifier, frame: bytes, num_answers: int) -> dict[str, object]:
+def _check(verifier: Verifier, frame: bytes, num_answers: int, task_timeout_s: float) -> dict[str, object]:
     """One part's verdicts, one an answer, and whether this process should be replaced.
 
     The frame is decoded for every part, so that no verifier sees what another did to the reference.
@@ -107,7 +125,7 @@ def _check(verifier: Verifier, frame: bytes, num_answers: int) -> dict[str, obje
     started = time.perf_counter()
     retire = False
     try:
-        verdicts = [_verdict(value) for value in _ask(verifier, decode(frame)["answers"])]
+        verdicts = [_verdict(value) for value in _ask(verifier, decode(frame)["answers"], task_timeout_s)]
     except BaseException as error:  # the one boundary that may catch everything: it becomes an ERROR verdict
         verdicts = [verdict_to_record(Verdict.error(_describe(error)))] * num_answers
         # After MemoryError whatever the verifier keeps in its module's caches would fail the next answers too.
@@ -115,16 +133,44 @@ def _check(verifier: Verifier, frame: bytes, num_answers: int) -> dict[str, obje
     return {"verdicts": verdicts, "seconds": time.perf_counter() - started, "retire": retire}
 
 
-def _ask(verifier: Verifier, answers: list[dict[str, Any]]) -> list[Any]:
-    """What the verifier says of each answer; more than one is for verifiers of batches alone."""
+def _ask(verifier: Verifier, answers: list[dict[str, Any]], task_timeout_s: float) -> list[Any]:
+    """What the verifier says of each answer; there are several where it takes them together."""
     if isinstance(verifier, BatchVerifier):
         said = verifier.many(*([answer[key] for answer in answers] for key in ("response", "reference")),
                              examples=[answer["fields"] for answer in answers])
         values: list[Any] = _wait_for(said) if inspect.isawaitable(said) else said
         return values
+    if _way_of(verifier) == TOGETHER:
+        together: list[Any] = _wait_for(_side_by_side(verifier, answers, task_timeout_s))
+        return together
     (answer,) = answers
-    value = verifier(answer["response"], answer["reference"], example=answer["fields"])
+    value = _call(verifier, answer)
     return [_wait_for(value) if inspect.isawaitable(value) else value]
+
+
+def _call(verifier: Verifier, answer: dict[str, Any]) -> Any:
+    return verifier(answer["response"], answer["reference"], example=answer["fields"])
+
+
+async def _side_by_side(verifier: Verifier, answers: list[dict[str, Any]], timeout_s: float) -> list[Any]:
+    """Each answer in a task of its own, whose failure or delay is its own verdict."""
+    import asyncio
+
+    tasks = [asyncio.ensure_future(_call(verifier, answer)) for answer in answers]
+    _, late = await asyncio.wait(tasks, timeout=timeout_s)
+    for task in late:
+        task.cancel()
+    return [Verdict.timeout(f"no verdict within {timeout_s:g} s; it was cancelled") if task in late
+            else _outcome(task) for task in tasks]
+
+
+def _outcome(task: asyncio.Future[Any]) -> Any:
+    if task.cancelled():
+        return Verdict.error("CancelledError: the verifier cancelled itself")
+    error = task.exception()
+    if isinstance(error, MemoryError):
+        raise error
+    return task.result() if error is None else Verdict.error(_describe(error))
 
 
 def _verdict(value: Any) -> dict[str, object]:

@@ -43,9 +43,7 @@ def open_session(config: RunConfig, plan: Plan, folder: RunFolder, progress: Pro
                            max_tokens=config.rollout.max_prompt_tokens)
     held_out = _held_out(config, task, tokenizer)
     with contextlib.ExitStack() as stack:
-        scoring = stack.enter_context(ScoringPool(parts, workers=config.scoring.workers,
-                                                  timeout_s=config.scoring.timeout_s,
-                                                  memory_mib=config.scoring.memory_mib))
+        scoring = stack.enter_context(ScoringPool.configured(parts, config.scoring))
         metrics = MetricsLog(folder, config.tracking.tensorboard)
         stack.callback(metrics.close)
         for note in metrics.notes:
