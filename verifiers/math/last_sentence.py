@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import re
 
+from reasongym.verifiers.denial import denies
 from reasongym.verifiers.final_number import last_number, result_sentences
-from reasongym.verifiers.math.denials import denies
 from reasongym.verifiers.math.formulas import Formula, formulas
 from reasongym.verifiers.math.wording import is_joined, joined_group, plain_words, trimmed, without_lead, without_names
 from reasongym.verifiers.number_text import plain, quantities
