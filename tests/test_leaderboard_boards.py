@@ -6,22 +6,27 @@ import csv
 import io
 import json
 import random
+import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from leaderboard_samples import PUBLISHED_GSM8K, made_up, write_folder
+from leaderboard_samples import PUBLISHED_GSM8K, made_up, record, write_folder
 
 from reasongym.cli.leaderboard import command
 from reasongym.errors import DataError, ReasongymError, UnknownNameError
-from reasongym.evaluation import compare_paired
+from reasongym.evaluation import compare_paired, wilson_interval
+from reasongym.evaluation.record import Result
 from reasongym.leaderboard import Boards, Metric, Store, Submission, read_boards
-from reasongym.leaderboard.board import KNOWN_DATA
 from reasongym.leaderboard.exchange import export_results, import_results
 from reasongym.leaderboard.formats import FORMATS
+from reasongym.leaderboard.published import KNOWN_DATA, REFERENCES, check_published
+from reasongym.leaderboard.reading import entry_of, read_folder, submission
 from reasongym.leaderboard.store import RowMeans
-from reasongym.leaderboard.ties import ALPHA, EXACT, holm, p_value
+from reasongym.leaderboard.ties import ALPHA, EXACT, holm, mcnemar, p_value, rank
 from reasongym.registry import task
 from reasongym.tasks import TaskOptions
 
@@ -87,6 +92,26 @@ def test_the_fast_test_agrees_with_the_slow_one(gap: float) -> None:
     assert fast == pytest.approx(slow.p_value, rel=0.05, abs=1e-6)
 
 
+@pytest.mark.parametrize(("won", "lost"), [(0, 0), (1, 0), (5, 1), (60, 41), (130, 100), (40, 0)])
+def test_counting_bits_is_the_same_test(tmp_path: Path, won: int, lost: int) -> None:
+    first, second = [1.0] * won + [0.0] * lost + [1.0] * 30, [0.0] * won + [1.0] * lost + [1.0] * 30
+    rows = [str(row) for row in range(len(first))]
+    slow = p_value(metric(first), metric(second), RowMeans("d", rows, first), RowMeans("d", rows, second))
+    assert mcnemar(won, lost) == pytest.approx(slow, abs=1e-12)
+
+
+def test_answers_right_in_part_are_not_counted_as_bits(tmp_path: Path) -> None:
+    """0.75 and 0.25 of three answers to each of 40 rows: as bits, both would be 0 and tied."""
+    made = [made_up(name, prompts=40) for name in ("a", "b")]
+    with Store(str(tmp_path / "s.db"), create=True) as store:
+        for one in made:
+            store.add(one)
+        stored = store.results()
+    rows = [str(row) for row in range(40)]
+    means = {one.id: RowMeans("d", rows, [share] * 40) for one, share in zip(stored, (0.75, 0.25), strict=True)}
+    assert {one.place for one in rank(stored, means).values()} == {1, 2}
+
+
 def test_only_rows_that_both_have_are_paired() -> None:
     first, second = [1.0] * 30 + [0.0] * 30, [0.0] * 30
     many, few = [f"{row:02}" for row in range(60)], [f"{row:02}" for row in range(30)]
@@ -106,9 +131,9 @@ def metric(scores: Sequence[float]) -> Metric:
 @pytest.mark.parametrize(("about", "mark"), [
     ({"fingerprint": "mine"}, "other data"), ({"verifier": "v2"}, "other verifier"),
     ({"settings": {"levels": 3}}, "other settings of the task"),
-    ({"partial": True}, "partial: 0 of 40 answers are missing")])
+    ({"prompts": 39}, "39 of 40 rows"), ({"prompts": 2}, "2 of 40 rows")])
 def test_what_is_not_comparable_is_shown_and_not_ranked(tmp_path: Path, about: dict[str, object], mark: str) -> None:
-    made = made_up("other", share=1.0, **about), made_up("a"), made_up("b", seed=1)
+    made = made_up("other", **{"share": 1.0} | about), made_up("a"), made_up("b", seed=1)  # type: ignore[arg-type]
     boards = boards_with(tmp_path, *made)
     assert places(boards)["other"] == "-"
     (marks,) = [line.marks for line in boards.boards[0].lines if line.result.entry.model == "other"]
@@ -238,3 +263,137 @@ def test_an_unknown_task_names_the_nearest(tmp_path: Path, arguments: list[str],
         store.add(made_up())
     with pytest.raises(error, match="Did you mean 'gsm8k'"):
         run(tmp_path / "s.db", *arguments)
+
+
+def marks(boards: Boards) -> dict[str, tuple[str, ...]]:
+    return {line.result.entry.model: line.marks for board in boards.boards for line in board.lines}
+
+
+def test_five_right_answers_do_not_lead_a_board(tmp_path: Path) -> None:
+    boards = boards_with(tmp_path, made_up("five", right=[True] * 5), made_up("whole", prompts=400))
+    assert places(boards) == {"whole": "1", "five": "-"}
+    # a prompt too long for a tokenizer is no reason: 397 of 400 is 0.9925
+    assert places(boards_with(tmp_path / "b", made_up("a", prompts=400), made_up("b", prompts=397)))["b"] != "-"
+
+
+def test_one_long_result_on_a_generator_does_not_displace_the_others(tmp_path: Path) -> None:
+    endless = {"task": "arithmetic", "provenance": {"rows": ""}}
+    made = made_up("a", **endless), made_up("b", **endless), made_up("long", prompts=400, **endless)
+    boards = boards_with(tmp_path, *made)
+    assert "-" not in places(boards).values()
+    few = made_up("few", right=[True] * 5, **endless)
+    assert places(boards_with(tmp_path / "b", *made, few))["few"] == "-"
+
+
+def test_a_partial_result_is_not_ranked_however_good(tmp_path: Path) -> None:
+    rows = [True] * 40
+    given = made_up("partial", right=rows)
+    missing = given.samples[0]._replace(status="missing", score=None)
+    # 39 of 39: Wilson's lower bound is 39 / (39 + 1.96^2)
+    low, high = wilson_interval(39, 39)
+    main = given.main._replace(low=low, high=high, prompts=39, answers=39)
+    torn = Submission.checked(replace(given.entry, partial=True, missing=1), [main], (missing, *given.samples[1:]))
+    boards = boards_with(tmp_path, torn, made_up("whole"))
+    assert places(boards) == {"whole": "1", "partial": "-"}
+    assert "partial: 1 of 40 answers are missing" in marks(boards)["partial"]
+
+
+def test_overlap_with_training_data_is_marked(tmp_path: Path) -> None:
+    made = made_up("dirty"), made_up("clean"), made_up("silent")
+    shares = (0.0314, 0.0, None)
+    boards = boards_with(tmp_path, *(replace(one, entry=replace(one.entry, overlap=share))
+                                     for one, share in zip(made, shares, strict=True)))
+    assert marks(boards) == {"dirty": ("overlap 3.1 %",), "clean": (), "silent": ()}
+    assert json.loads(FORMATS["json"](boards))["boards"][0]["results"][0]["overlap"] in shares
+
+
+def test_the_record_of_a_training_run_gives_its_evaluations_their_overlap() -> None:
+    own = record("m", [True])
+    within = own.model_copy(update={"environment": {"overlap": {"share": 0.25}}})
+    edited = own.model_copy(update={"environment": {"overlap": {"share": "all"}}})
+    assert [entry_of(one).overlap for one in (own, within, edited)] == [None, 0.25, None]
+
+
+def test_the_same_answers_under_another_name_are_marked(tmp_path: Path) -> None:
+    rows = [True, False] * 20
+    boards = boards_with(tmp_path, made_up("original", right=rows), made_up("copy", right=rows),
+                         made_up("other", right=rows[::-1]))
+    assert marks(boards) == {"original": (), "copy": ("the same answers as original",), "other": ()}
+
+
+def test_the_best_of_several_tries_is_marked(tmp_path: Path) -> None:
+    boards = boards_with(tmp_path, made_up("m"), made_up("m", seed=1), made_up("m", seed=2, max_new_tokens=9))
+    told = [line.marks for line in boards.boards[0].lines]
+    assert sorted(told) == [(), *[("one of 2 results of this model and these settings",)] * 2]
+
+
+@pytest.mark.parametrize(("edit", "complaint"), [
+    ({"partial": True}, "partial: True"), ({"counts": {"prompts": 39}}, "prompts: 39"),
+    ({"counts": {"missing": 3}}, "missing answers: 3"), ({"counts": {"status_unparsable": 1}}, "unparsable"),
+    ({"task": {"rows": list(range(41))}}, "rows: 41"), ({"task": {"rows": list(range(1, 41))}}, "rows: 40"),
+    ({"decoding": {"samples": 2}}, "answers to a row: 2"),
+    ({"metrics": {"accuracy": {"low": 0.7}}}, "interval of accuracy")])
+def test_an_edited_record_is_refused(edit: dict[str, Any], complaint: str) -> None:
+    rows = [True] * 30 + [False] * 10
+    honest = record("m", rows).model_dump(mode="json")
+    for name, change in edit.items():
+        honest[name] = {**honest[name], **change} if isinstance(change, dict) else change
+    if "metrics" in edit:
+        whole = record("m", rows).metrics["accuracy"].model_dump()
+        honest["metrics"] = {"accuracy": whole | edit["metrics"]["accuracy"]}
+    with pytest.raises(DataError, match=complaint):
+        submission(Result.parse(honest, "edited"), made_up("m", right=rows).samples)
+
+
+def test_the_answers_of_another_result_are_refused(tmp_path: Path) -> None:
+    rows = [True] * 5 + [False] * 5
+    ours, theirs = (write_folder(tmp_path / name, name, right=rows, text=name) for name in ("ours", "theirs"))
+    other = write_folder(tmp_path / "shown", right=rows, question="Shown first. ")
+    assert read_folder(ours).entry.model == "ours"
+    shutil.copy(other / "rollouts.parquet", theirs / "rollouts.parquet")
+    with pytest.raises(DataError, match="to other prompts"):
+        read_folder(theirs)
+
+
+def test_easy_rows_do_not_enter_under_the_fingerprint_of_the_published_ones() -> None:
+    rows, _ = REFERENCES["gsm8k", "test"]
+    with pytest.raises(DataError, match="not on the published gsm8k"):
+        made_up(right=[True] * rows)
+    with pytest.raises(DataError, match="a row 1319"):
+        made_up(right=[True] * (rows + 1))
+
+
+def test_the_references_of_the_published_rows_are_known(shared_data: Path) -> None:
+    data = task("gsm8k", TaskOptions(data=str(shared_data / "gsm8k")))
+    made = made_up(right=[True] * 1300, fingerprint="other")
+    samples = [made.samples[0]._replace(row=str(row), reference=str(data.example("test", row).reference))
+               for row in range(data.size("test") or 0)]
+    check_published(replace(made, entry=replace(made.entry, data_fingerprint=PUBLISHED_GSM8K), samples=tuple(samples)))
+
+
+def test_a_store_is_named_before_or_after_the_subcommand(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "a", "org/model", right=[True] * 5 + [False] * 5)
+    store = str(tmp_path / "s.db")
+    runner = CliRunner()
+    for arguments in (["add", str(folder), "--store", store], ["export", "--store", store, "--output",
+                      str(tmp_path / "out")], ["import", "--store", store, str(tmp_path / "out")],
+                      ["site", "--store", store, "--output", str(tmp_path / "site")], ["--store", store]):
+        assert runner.invoke(command, arguments, catch_exceptions=False).exit_code == 0, arguments
+    twice = runner.invoke(command, ["--store", "a.db", "add", str(folder), "--store", "b.db"])
+    assert (twice.exit_code, "given twice" in twice.output) == (2, True)
+    assert all("--store" in runner.invoke(command, [name, "--help"]).output for name in command.commands)
+
+
+def test_verdicts_that_the_verifier_does_not_give_are_refused_on_request(tmp_path: Path) -> None:
+    """An answer "I guess" that both files call correct agrees with itself, and not with the verifier."""
+    from reasongym.evaluation.fingerprints import verifier_fingerprint
+
+    version = verifier_fingerprint("gsm8k")
+    honest = write_folder(tmp_path / "honest", right=[True] * 3, text="#### 7", verifier=version)
+    forged = write_folder(tmp_path / "forged", right=[True] * 3, text="I guess", verifier=version)
+    store = tmp_path / "s.db"
+    assert "added" in run(store, "add", "--verify", str(honest))
+    with pytest.raises(DataError, match="3 verdicts are not what the verifier says"):
+        run(store, "add", "--verify", str(forged))
+    with pytest.raises(DataError, match="another version"):
+        run(store, "add", "--verify", str(write_folder(tmp_path / "old", right=[True], text="#### 7")))

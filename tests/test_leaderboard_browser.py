@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
-import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsers import browser_for_tests, faults, quiet_page, until, width
 from leaderboard_samples import made_up
 
 from reasongym.leaderboard import Store
-from reasongym.leaderboard.pages import CHUNK, answers_file, answers_index
+from reasongym.leaderboard.pages import CHUNK, answers_index
 from reasongym.leaderboard.site import write_site
+from reasongym.pages.answers import answers_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 MANY = 100_000
 NEEDLE = "unlike all the others"
 HOSTILE = "<script>window.hacked = 1</script><b>bold</b> \x00 \ud800 \u202e end"
-WAIT_S = 30.0
+FORMULAS = (r"Half: $\frac{1}{2}$, so \[x = \frac{-b \pm \sqrt{b^2 - 4ac}}{2a}\] and it costs $5 and $10, "
+            r"\nosuch{x}. \boxed{7}")
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Chromium, without a window."""
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    if program is None or importlib.util.find_spec("playwright") is None:
-        pytest.skip("no browser can run here: it takes playwright, and chromium on PATH")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=program,
-                                            args=["--no-sandbox"] if os.geteuid() == 0 else [])
+    with browser_for_tests() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -45,18 +37,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site of three results; the best has MANY answers, made here: a store would take a minute to hold them."""
     folder = tmp_path_factory.mktemp("site")
     with Store(str(folder / "s.db"), create=True) as store:
-        store.add(made_up("best <b>", right=[True] * 39 + [False], texts=(HOSTILE,)))
+        store.add(made_up("best <b>", right=[True] * 39 + [False], texts=(HOSTILE, FORMULAS)))
         store.add(made_up("middle", right=[row % 2 == 0 for row in range(40)]))
         store.add(made_up("other data", fingerprint="x"))
         write_site(store, folder / "site", title="Board")
         best = store.find(store.results()[0].digest)
-        samples = store.samples(best.id, 0, 1)
+        samples = store.samples(best.id, 0, 2)
     many = folder / "site" / "results" / best.name
     statuses = ["wrong" if number % 1000 == 999 else "correct" for number in range(MANY)]
     (many / "index.js").write_text(answers_index(statuses))
     for number in range(MANY // CHUNK):
         rows = range(number * CHUNK, (number + 1) * CHUNK)
-        (many / f"{number}.js").write_text(answers_file(number, [samples[0]._replace(
+        (many / f"{number}.js").write_text(answers_file(number, [samples[row == 1]._replace(
             row=str(row), status=statuses[row], reason=NEEDLE if row == MANY - 1 else "",
             reasoning="first thought" if row == 0 else "") for row in rows]))
     return folder / "site"
@@ -64,24 +56,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(browser: Any, site: Path) -> Iterator[Any]:
-    """The first page; what the console says fails the test."""
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
-    opened = context.new_page()
-    complaints: list[str] = []
-    opened.on("console", lambda said: complaints.append(said.text))
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
-    opened.goto((site / "index.html").as_uri())
-    yield opened
-    context.close()
-    assert complaints == []
-
-
-def until(seen: Callable[[], object], expected: object) -> None:
-    """Asks until the answer is as expected. The pages' policy forbids Playwright's own way, which evaluates strings."""
-    deadline = time.monotonic() + WAIT_S
-    while (found := seen()) != expected:
-        assert time.monotonic() < deadline, f"{found!r} and not {expected!r}"
-        time.sleep(0.02)
+    """The first page."""
+    with quiet_page(browser, (site / "index.html").as_uri()) as opened:
+        yield opened
 
 
 def models(page: Any) -> list[str]:
@@ -160,18 +137,71 @@ def test_answers_are_walked_and_closed_by_keys(page: Any) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_all_without_sideways_scrolling(browser: Any, site: Path, scheme: str) -> None:
-    context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
-    page = context.new_page()
-    page.goto((site / "index.html").as_uri())
-    assert page.evaluate("() => document.documentElement.scrollWidth") == 360
-    assert page.get_by_text("not known to be the published gsm8k").is_visible()
+    with quiet_page(browser, (site / "index.html").as_uri(), viewport={"width": 360, "height": 740},
+                    color_scheme=scheme) as page:
+        assert width(page) == 360
+        assert page.get_by_text("not known to be the published gsm8k").is_visible()
+        open_best(page)
+        page.locator("#answers button").first.click()
+        until(page.locator("#answer").is_visible, True)
+        assert width(page) == 360
+        ink, paper = (channels(page, name) for name in ("color", "backgroundColor"))
+        assert (sum(ink) > sum(paper)) == (scheme == "dark")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nobody_is_kept_out(browser: Any, site: Path, scheme: str) -> None:
+    with quiet_page(browser, (site / "index.html").as_uri(), color_scheme=scheme, bypass_csp=True) as page:
+        assert faults(page) == []
+        open_best(page)
+        page.locator("#answers button").first.click()
+        until(page.locator("#answer").is_visible, True)
+        assert faults(page) == []
+
+
+def test_formulas_are_set_and_shown_as_written_when_asked(page: Any) -> None:
     open_best(page)
-    page.locator("#answers button").first.click()
-    until(page.locator("#answer").is_visible, True)
-    assert page.evaluate("() => document.documentElement.scrollWidth") == 360
-    ink, paper = (channels(page, name) for name in ("color", "backgroundColor"))
-    assert (sum(ink) > sum(paper)) == (scheme == "dark")
-    context.close()
+    page.locator("#answers button").nth(1).click()
+    until(page.locator("#answer math").count, 3)
+    shown = page.locator("#answer pre").last
+    assert shown.locator("mfrac").count() == 2
+    assert "it costs $5 and $10, \\nosuch{x}" in shown.inner_text()  # no formulas
+    page.keyboard.press("f")
+    until(page.locator("#answer math").count, 0)
+    assert shown.inner_text() == FORMULAS
+    page.get_by_role("button", name="Formulas typeset").click()
+    until(page.locator("#answer math").count, 3)
+
+
+@pytest.mark.parametrize(("tex", "text"), [
+    (r"$\frac{1}{2}$", "12"), (r"\(x^{2}_i\)", "xi2"), (r"$$\sum_{i=1}^n i$$", "∑i=1ni"),
+    (r"\boxed{\sqrt[3]{8}}", "83"),
+    (r"\[\begin{pmatrix}1&2\\3&4\end{pmatrix}\]", "(1234)"), (r"$\text{if } x \le \pi$", "if\u00a0x≤π"),
+    (r"$\text{<b>}<script>$", "<b><script>"), (r"$\mathbb{R}^+$", "\u211d+"), (r"$\left(\dfrac12\right)$", "(12)")])
+def test_what_a_formula_becomes(page: Any, tex: str, text: str) -> None:
+    open_best(page)
+    made = page.evaluate("(tex) => window.typeset(tex).filter((node) => node.localName === 'math')"
+                         ".map((node) => [node.textContent, node.querySelectorAll('script, b').length])", tex)
+    assert made == [[text, 0]]
+
+
+@pytest.mark.parametrize("tex", [
+    "costs $5 and $10", r"$\nosuch{x}$", r"$\frac{1}$", r"$x^$", r"$\constructor$", r"$\left( x$", r"\(x", r"$ x $",
+    r"$\href{javascript:alert(1)}{x}$", r"$\begin{tabular}x\end{tabular}$", "$" + "{" * 500 + "}" * 500 + "$",
+    r"$a^b^c$", r"$x}$", "$$$$", r"$\text{$"])
+def test_what_is_no_formula_stays_as_written(page: Any, tex: str) -> None:
+    open_best(page)
+    nodes = page.evaluate("(tex) => window.typeset(tex).map((node) => [node.nodeName, node.textContent])", tex)
+    assert {name for name, _ in nodes} == {"#text"}
+    assert "".join(text for _, text in nodes) == tex
+
+
+@pytest.mark.parametrize("piece", [r"\[", r"\(", "$", "$$", r"\boxed{", r"$\frac{", "$x$", "{", r"\begin{cases}"])
+def test_no_text_keeps_the_page_busy(page: Any, piece: str) -> None:
+    open_best(page)
+    took = page.evaluate("(text) => { const began = performance.now(); window.typeset(text); "
+                         "return performance.now() - began; }", piece * 40_000)
+    assert took < 3000  # 0.2 s on a machine that is at rest
 
 
 def channels(page: Any, name: str) -> list[int]:

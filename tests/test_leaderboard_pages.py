@@ -15,9 +15,9 @@ from leaderboard_samples import made_up
 
 from reasongym.errors import DataError, ResourceError
 from reasongym.leaderboard import Store
-from reasongym.leaderboard.pages import VERDICTS, answers_file
 from reasongym.leaderboard.server import PageServer
 from reasongym.leaderboard.site import write_site
+from reasongym.pages.answers import FIELDS, SCRIPTS, VERDICTS, answers_file
 from reasongym.verifiers import Status
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\" ' \x00 \ud800 \u202e \u2028"
@@ -63,7 +63,7 @@ def test_no_text_of_a_model_or_task_is_markup(site: Path) -> None:
         names = {name for _, attributes in tags for name in attributes}
         assert not [name for name in names if name.startswith("on") or name == "style"]
         sources = [attributes.get("src") for tag, attributes in tags if tag == "script"]
-        assert set(sources) <= {"assets/board.js", "../../assets/samples.js"}
+        assert set(sources) <= {"assets/board.js", *(f"../../assets/{name}" for name in SCRIPTS)}
 
 
 def test_nothing_is_loaded_from_elsewhere_and_nothing_inline_runs(site: Path) -> None:
@@ -105,7 +105,8 @@ def test_page_and_script_agree_on_fields_and_verdicts(site: Path) -> None:
     script = (site / "assets/samples.js").read_text()
     listed = {name: json.loads(found) for name, found in re.findall(r"const (FIELDS|VERDICTS) = (\[[^\]]*\]);", script)}
     sample = made_up().samples[0]
-    assert listed == {"FIELDS": list(sample._fields), "VERDICTS": list(VERDICTS)}
+    assert listed == {"FIELDS": list(FIELDS), "VERDICTS": list(VERDICTS)}
+    assert sample._fields == FIELDS
     assert set(VERDICTS) == {*map(str, Status), "missing"}
     assert answers_file(0, [sample]).startswith("answersFile(0, [[")
 

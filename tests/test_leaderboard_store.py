@@ -6,6 +6,7 @@ import multiprocessing
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -21,7 +22,7 @@ from reasongym.leaderboard import Store, Submission, read_boards
 from reasongym.leaderboard.connecting import read_url, shown
 from reasongym.leaderboard.entry import Sample
 from reasongym.leaderboard.migrating import HEAD
-from reasongym.leaderboard.models import Base
+from reasongym.leaderboard.models import METADATA
 from reasongym.leaderboard.reading import submission
 from reasongym.leaderboard.storable import storable
 
@@ -125,7 +126,7 @@ def test_the_migrations_make_what_the_models_say(address: str) -> None:
     with Store(address, create=True) as store:
         with store._engine.begin() as connection:
             context = MigrationContext.configure(connection, opts={"compare_type": True})
-            differences = [found for found in compare_metadata(context, Base.metadata)
+            differences = [found for found in compare_metadata(context, METADATA)
                            if "uq" not in str(found) and "digest" not in str(found)]
         assert differences == []
     import reasongym.leaderboard.migrations as folder
@@ -243,6 +244,92 @@ def test_boards_read_neither_samples_nor_records(tmp_path: Path) -> None:
 def test_a_table_is_shown_without_loading_what_it_does_not_need() -> None:
     """Each would cost a tenth of a second and more, of the one that a board may take."""
     script = ("import sys, reasongym.cli.leaderboard, reasongym.leaderboard.board, reasongym.leaderboard.formats; "
-              "print(*sorted({'pyarrow', 'pydantic', 'alembic', 'psycopg', 'torch'} & sys.modules.keys()))")
+              "print(*sorted({'pyarrow', 'pydantic', 'alembic', 'psycopg', 'torch', 'sqlalchemy.orm'} & "
+              "sys.modules.keys()))")
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "\n"
+
+
+def old_store(address: str) -> None:
+    """A store of the release before overlap and answers' digests, with one result in it."""
+    from alembic import command
+    from alembic.config import Config
+
+    import reasongym.leaderboard.migrations as folder
+
+    made = made_up("old")
+    with Store(address, create=True) as store:
+        store.add(made)
+        with store._engine.execution_options(writes=True).begin() as connection:
+            config = Config()
+            config.set_main_option("script_location", str(Path(folder.__file__).parent))
+            config.attributes["connection"] = connection
+            command.downgrade(config, "0001")
+
+
+def test_an_old_store_is_brought_up_to_date_with_what_its_results_tell(address: str) -> None:
+    old_store(address)
+    with Store(address) as store:
+        (result,) = store.results()
+        again = made_up("old")
+        assert (result.answers_digest, result.entry) == (again.answers_digest, replace(again.entry, record=""))
+        assert result.entry.split_rows == 40
+        assert not store.add(again).new
+
+
+def test_a_record_from_before_overlap_keeps_its_digest() -> None:
+    """As version 0.1.0 gave it, whose records knew no overlap: its exports stay valid, its results are entered once."""
+    digest = "1722da07f7f245f504b68c5ce31e53b06e9e5ba494a65021ba4698f99b65f68d"
+    assert made_up("digest", right=[True, False]).digest == digest
+
+
+def killed(address: str, started: multiprocessing.synchronize.Event) -> None:
+    """A process that is killed while it writes."""
+    with Store(address, create=True) as store:
+        started.set()
+        for number in range(1000):
+            store.add(made_up(f"{number}", prompts=300))
+
+
+def test_a_writer_that_is_killed_leaves_whole_results_and_a_store_that_others_write(address: str) -> None:
+    context = multiprocessing.get_context("spawn")
+    for delay in (0.0, 0.03, 0.08):
+        started = context.Event()
+        writer = context.Process(target=killed, args=(address, started))
+        writer.start()
+        assert started.wait(60)
+        time.sleep(delay)
+        writer.kill()
+        writer.join(30)
+    with Store(address, create=True) as store:
+        results = store.results()
+        assert [len(store.samples(result.id)) for result in results] == [300] * len(results)
+        assert store.row_means([result.id for result in results]).keys() == {result.id for result in results}
+        assert store.add(made_up("after")).new
+
+
+def test_readers_see_whole_results_while_others_write(address: str) -> None:
+    with Store(address, create=True) as store:
+        store.add(made_up("first"))
+        with ThreadPoolExecutor(6) as pool:
+            writing = [pool.submit(lambda number=number: store.add(made_up(f"{number}"))) for number in range(12)]
+            while not all(one.done() for one in writing):
+                boards = read_boards(store)
+                assert all(line.result.num_samples == 40 for line in boards.boards[0].lines)
+            assert all(one.result().new for one in writing)
+        assert store.count() == 13
+
+
+def test_a_full_disk_is_an_error_of_ours_and_the_store_stays_whole(tmp_path: Path) -> None:
+    """A database of few pages stands in for the disk: SQLite then says the same, "database or disk is full"."""
+    with Store(str(tmp_path / "s.db"), create=True) as store:
+        store.add(made_up("first"))
+        with store._engine.begin() as connection:
+            pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+            connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
+        with pytest.raises(ResourceError, match="room on its disk"):
+            store.add(made_up("second", prompts=1200))
+        with store._engine.begin() as connection:
+            connection.exec_driver_sql("PRAGMA max_page_count=1000000")
+        assert [result.entry.model for result in store.results()] == ["first"]
+        assert store.add(made_up("second", prompts=1200)).new

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import time
 from collections.abc import Iterator, Mapping
@@ -61,6 +62,8 @@ OF_ENDPOINTS = ("api", "key_env", "body", "concurrency", "request_timeout", "ans
               help="Seconds a task may take at an endpoint; then the result is partial.")
 @click.option("--price-in", type=click.FloatRange(min=0), help="Price of a million prompt tokens.")
 @click.option("--price-out", type=click.FloatRange(min=0), help="Price of a million sampled tokens.")
+@click.option("--train-data", multiple=True, metavar="FILE|TASK[:SPLIT]",
+              help="What the model was trained on: the rows' overlap with it is recorded; may be repeated.")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder to write to.  [default: evals/TASK-TIME]")
 @click.option("--resume", type=click.Path(path_type=Path), metavar="FOLDER",
               help="Go on with an evaluation that was cut off, or left partial.")
@@ -85,7 +88,7 @@ def command(context: click.Context, /, output: Path | None, resume: Path | None,
                  if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
         options = _resumed(resume, options, given)
     _check_together(options, context)
-    folder = resume or output or Path("evals") / _name(options["task"] or "recipe")
+    folder = resume or output or _new_folder(Path("evals"), options["task"] or "recipe")
     _evaluate_all(folder.expanduser(), options, resumed=resume is not None)
 
 
@@ -172,8 +175,11 @@ def _check_together(options: Mapping[str, Any], context: click.Context) -> None:
                                   expected="a name that it knows", remedy="`curl URL/models` lists them"))
 
 
-def _name(task: str) -> str:
-    return f"{'+'.join(_stem(one) for one in task.split(','))[:80]}-{time.strftime('%Y%m%d-%H%M%S')}"
+def _new_folder(parent: Path, task: str) -> Path:
+    """A name of the present second, with a number where another evaluation has it."""
+    name = f"{'+'.join(_stem(one) for one in task.split(','))[:80]}-{time.strftime('%Y%m%d-%H%M%S')}"
+    numbered = (parent / f"{name}{f'-{number}' if number > 1 else ''}" for number in itertools.count(1))
+    return next(folder for folder in numbered if not folder.exists())
 
 
 def _stem(task: str) -> str:
@@ -238,5 +244,9 @@ def _announce(job: Job, folder: Path) -> None:
             "engines": job.engines_in_words, "folder": folder}
     for label, value in told.items():
         click.echo(f"{label:<8} {value}")
+    if job.overlap is not None:
+        from reasongym.evaluation.contamination.report import sentence
+
+        click.echo(sentence(job.overlap))
     if job.too_long:
         click.echo(f"warning: {job.too_long} prompts of more than {decoding.max_prompt_tokens} tokens are left out")

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reasongym.errors import ConfigError, DataError, message
-from reasongym.evaluation.fingerprints import digest_of, verifier_fingerprint
+from reasongym.evaluation.fingerprints import digest_of
 from reasongym.evaluation.prompting import (
     Template,
     asked,
     draw_shots,
     encode,
     prompts_digest,
-    rows_digest,
     template_of,
     unencoded,
 )
@@ -23,7 +21,6 @@ from reasongym.evaluation.record import (
     Decoding,
     EngineRecord,
     ModelRecord,
-    PartRecord,
     Prompting,
     Result,
     TaskRecord,
@@ -31,6 +28,7 @@ from reasongym.evaluation.record import (
 
 if TYPE_CHECKING:
     from reasongym.config import RunConfig
+    from reasongym.evaluation.contamination import Overlap
     from reasongym.evaluation.endpoint import EndpointSettings
     from reasongym.evaluation.run import Evaluated
     from reasongym.planning import Hardware, Plan
@@ -63,6 +61,7 @@ class Job(NamedTuple):
     where: Local | EndpointSettings
     record: TaskRecord
     prices: tuple[float | None, float | None]
+    overlap: Overlap | None
 
     @property
     def too_long(self) -> int:
@@ -85,6 +84,7 @@ class Job(NamedTuple):
 
 def prepare(options: Mapping[str, Any]) -> Job:
     """Everything that can be refused is, before anything is written or started."""
+    from reasongym.evaluation.assembling import task_record
     from reasongym.evaluation.rows import choose_rows, refuse_substitute
     from reasongym.planning import Hardware
     from reasongym.training.task import make_task
@@ -104,29 +104,25 @@ def prepare(options: Mapping[str, Any]) -> Job:
                           template_hash=setup.template and setup.template.hash, thinking=options["thinking"],
                           prompts_digest=prompts_digest(setup.prompts), shots=options["shots"],
                           shot_rows=tuple(shot.index for shot in shots))
-    record = _task_record(config, task, options["split"], rows, setup.prompts, parts)
+    record = task_record(config, task, options["split"], rows, setup.prompts, parts)
     return Job(config, config.task.name, task, options["split"], parts, setup.prompts, setup.decoding, prompting,
-               setup.where, record, (options["price_in"], options["price_out"]))
+               setup.where, record, (options["price_in"], options["price_out"]), _overlap(options, config, rows))
 
 
 def assemble(job: Job, evaluated: Evaluated, *, engine: EngineRecord, served: tuple[str, ...],
              earlier_s: float) -> Result:
     """The record. served: names that an endpoint gave itself. earlier_s: sampling seconds of earlier sessions."""
-    from reasongym.evaluation.summary import cost, figures
+    from reasongym.evaluation import assembling
     from reasongym.tracking import environment
 
-    found = figures(evaluated.samples)
     local = job.where if isinstance(job.where, Local) else None
     endpoint = None if isinstance(job.where, Local) else job.where.address.shown
     model = ModelRecord(path=job.config.model.path, folder=local and local.model, dtype=local and local.plan.dtype,
                         endpoint=endpoint, served=served)
-    return Result(
-        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), partial=evaluated.missing > 0,
-        model=model, task=job.record, prompting=job.prompting, decoding=job.decoding, engine=engine,
-        metrics=found.metrics, counts=found.counts, shares=found.shares, tokens=found.tokens,
-        seconds={"sampling": evaluated.sampling_s + earlier_s, "total": evaluated.total_s + earlier_s},
-        cost=cost(found.tokens, *job.prices), environment=environment({"device": local.plan.device} if local else {}),
-        scoring=job.config.scoring.model_dump(mode="json"))
+    return assembling.assemble(evaluated, job.config, model=model, task=job.record, prompting=job.prompting,
+                               decoding=job.decoding, engine=engine, earlier_s=earlier_s, prices=job.prices,
+                               overlap=job.overlap,
+                               environment=environment({"device": local.plan.device} if local else {}))
 
 
 def _configured(options: Mapping[str, Any], hardware: Hardware) -> RunConfig:
@@ -189,6 +185,7 @@ def _at_endpoint(options: Mapping[str, Any], decoding: Decoding, examples: Seque
 def _here(config: RunConfig, hardware: Hardware, examples: Sequence[Example], options: Mapping[str, Any],
           decoding: Decoding) -> _Setup:
     """The engines' plan and the prompts that are short enough."""
+    from reasongym.evaluation.assembling import sent_to_engine
     from reasongym.evaluation.placement import plan_engines
     from reasongym.models import load_tokenizer, model_folder
     from reasongym.planning import shape_of
@@ -205,20 +202,23 @@ def _here(config: RunConfig, hardware: Hardware, examples: Sequence[Example], op
                                 got=f"{min(len(p.token_ids) for p in encoded)} tokens in the shortest",
                                 expected=f"at most --max-prompt-tokens {limit}",
                                 remedy="raise --max-prompt-tokens"))
-    sent = {"max_tokens": decoding.max_new_tokens, "temperature": decoding.temperature, "logprobs": 0}
     return _Setup(Local(plan, model), prompts, template,
-                  decoding.model_copy(update={"sent": sent, "max_prompt_tokens": limit}))
+                  decoding.model_copy(update={"sent": sent_to_engine(decoding), "max_prompt_tokens": limit}))
 
 
-def _task_record(config: RunConfig, task: Task, split: str, rows: Sequence[Example], prompts: Sequence[Prompt],
-                 parts: Sequence[RewardPart]) -> TaskRecord:
-    asked_rows = {prompt.example.index for prompt in prompts}
-    return TaskRecord(
-        name=config.task.name, split=split, data=config.task.data, settings=dict(config.task.settings),
-        provenance=dict(task.provenance()), rows=tuple(prompt.example.index for prompt in prompts),
-        rows_digest=rows_digest([row for row in rows if row.index in asked_rows]), too_long=len(rows) - len(prompts),
-        parts=tuple(PartRecord(name=part.name, verifier=part.verifier, weight=part.weight,
-                               fingerprint=verifier_fingerprint(part.verifier)) for part in parts))
+def _overlap(options: Mapping[str, Any], config: RunConfig, rows: Sequence[Example]) -> Overlap | None:
+    """What the rows share with --train-data; None where none was named. A training task of the same name has the same
+    data and settings."""
+    from reasongym.evaluation.contamination.sources import compare_with, problems_of
+    from reasongym.tasks import TaskOptions
+
+    training, name = options.get("train_data"), config.task.name
+    if not training:
+        return None
+    same = TaskOptions(data=config.task.data, settings=config.task.settings)
+    task = problems_of(name, same)
+    bare = [task.example(row.split, row.index, seed=config.seed) for row in rows]
+    return compare_with(bare, training, seed=config.seed, options={name: same}).overlap
 
 
 def _files(model: str) -> list[list[Any]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from reasongym.evaluation.assembling import answer_of, engine_record
 from reasongym.evaluation.endpoint import Endpoint, EndpointSettings, Served
 from reasongym.evaluation.record import EngineRecord
 from reasongym.evaluation.samples import Answer
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Source", "open_engines", "open_source"]
 
 AT_ONE_TIME = 4096  # requests handed to Ray together: each wait for the next answer goes through all of them
-ENGINE_KEYS = ("engines", "tensor_parallel", "enforce_eager", "gpu_memory_utilization", "kv_cache_gib", "max_num_seqs")
 SEED_BITS = (1 << 31) - 1  # some servers take a seed for a 32-bit number
 
 Key = tuple[int, int]
@@ -64,16 +64,12 @@ class _Engines:
         requests = _requests(job, journal.known)
         for start in range(0, len(requests), AT_ONE_TIME):
             for request, completion in self._engines.stream(requests[start:start + AT_ONE_TIME]):
-                answer = Answer(text=completion.text, finish_reason=str(completion.finish_reason),
-                                seconds=completion.seconds, seed=completion.seed, engine=completion.engine,
-                                num_tokens=len(completion.token_ids), num_prompt_tokens=len(request.prompt.token_ids),
-                                token_ids=completion.token_ids, logprobs=completion.logprobs)
+                answer = answer_of(completion, request.prompt)
                 journal.keep(request.key, answer)
                 yield request.key, answer
 
     def record(self, job: Job) -> EngineRecord:
-        settings = job.config.rollout.model_dump(mode="json", include=set(ENGINE_KEYS))
-        return EngineRecord(kind="vllm", settings={**settings, "generation_config": "vllm"})
+        return engine_record(job.config)
 
 
 class _Remote:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -12,8 +13,21 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+Command = TypeVar("Command", bound=Callable[..., object])
+
 STORE_HELP = ("File, sqlite:///FILE or postgresql://USER@HOST/NAME.  [default: $REASONGYM_STORE, else "
               "evals/leaderboard.db]")
+
+
+def _store_option(command: Command) -> Command:
+    """`--store` after the subcommand, as before it."""
+    return click.option("--store", metavar="URL", help=STORE_HELP, expose_value=False, callback=_choose)(command)
+
+
+def _choose(context: click.Context, parameter: click.Parameter, store: str | None) -> None:
+    if store is not None and context.obj not in (None, store):
+        raise click.UsageError(f"--store is given twice: {context.obj} and {store}")
+    context.obj = store or context.obj
 
 
 @click.group(invoke_without_command=True)
@@ -46,9 +60,11 @@ def command(context: click.Context, store: str | None, task: str | None, form: s
 
 
 @command.command("add")
+@_store_option
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FOLDER...")
+@click.option("--verify", is_flag=True, help="Judge all answers anew first; refuse a result with other verdicts.")
 @click.pass_obj
-def add(store: str | None, folders: tuple[Path, ...]) -> None:
+def add(store: str | None, folders: tuple[Path, ...], verify: bool) -> None:
     """Enter results of `reasongym eval`. One that is there already changes nothing; a store is made where none is.
 
     Files among them are passed over, so that evals/* can be given. Folders that hold no result are named at the end,
@@ -63,6 +79,8 @@ def add(store: str | None, folders: tuple[Path, ...]) -> None:
         for folder in (path for path in folders if not path.is_file()):
             try:
                 made = read_folder(folder)
+                if verify:
+                    _verify(folder)
             except DataError as error:
                 refused.append(f"{folder}: {error}")
                 continue
@@ -73,6 +91,7 @@ def add(store: str | None, folders: tuple[Path, ...]) -> None:
 
 
 @command.command("export")
+@_store_option
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="New folder to write to.")
 @click.option("--task", help="Results of this task alone.")
 @click.pass_obj
@@ -87,6 +106,7 @@ def export(store: str | None, output: Path, task: str | None) -> None:
 
 
 @command.command("import")
+@_store_option
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FOLDER...")
 @click.pass_obj
 def import_(store: str | None, folders: tuple[Path, ...]) -> None:
@@ -101,6 +121,7 @@ def import_(store: str | None, folders: tuple[Path, ...]) -> None:
 
 
 @command.command("site")
+@_store_option
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder to write to, made anew.")
 @click.option("--title", default="Leaderboard", show_default=True, help="What the pages are headed.")
 @click.pass_obj
@@ -114,6 +135,7 @@ def site(store: str | None, output: Path, title: str) -> None:
 
 
 @command.command("serve")
+@_store_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others than this machine's "
                                                                     "own can then read every sample.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8321, show_default=True, help="0 takes a free one.")
@@ -127,6 +149,30 @@ def serve(store: str | None, host: str, port: int, title: str) -> None:
     with Store(store) as opened, PageServer(opened, host=host, port=port, title=title) as server:
         click.echo(f"serving {opened.address} at {server.address} (stop with Ctrl-C)")
         server.run()
+
+
+def _verify(folder: Path) -> None:
+    """Raises DataError where today's verifiers, which must be those of the result, judge an answer otherwise."""
+    from reasongym.config.sections import ScoringConfig
+    from reasongym.errors import DataError, message
+    from reasongym.evaluation.record import read_result, read_result_samples
+    from reasongym.evaluation.rescoring import changes, rescore, rescored_parts
+    from reasongym.evaluation.run import Limits
+    from reasongym.scoring import ScoringPool
+
+    result, samples = read_result(folder), read_result_samples(folder)
+    parts, limits = rescored_parts(result, ()), ScoringConfig(**result.scoring)
+    with ScoringPool.configured(parts, limits) as scoring:
+        again = rescore(result, samples, parts=parts, scoring=scoring, folder=folder.name,
+                        limits=Limits(limits.max_error_share, limits.timeout_s))
+    if [part.fingerprint for part in again.result.task.parts] != [part.fingerprint for part in result.task.parts]:
+        raise DataError(message("the result was judged by another version of its verifiers", got="another fingerprint",
+                                expected="today's", remedy=f"`reasongym rescore {folder}`, and add what that writes"))
+    if found := changes(samples, again.samples):
+        first = found[0]
+        raise DataError(message(f"{len(found)} verdicts are not what the verifier says of these answers",
+                                got=f"row {first.sample.prompt.example.index}: {first.before.status}",
+                                expected=str(first.after.status), remedy="`reasongym rescore`, or leave it out"))
 
 
 def _check_task(store: Store, task: str | None) -> None:

@@ -12,9 +12,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from reasongym.errors import DataError, message
+from reasongym.evaluation.contamination import Overlap
 from reasongym.evaluation.samples import SAMPLES, Sample, read_samples, write_samples
 from reasongym.tracking.atomic import make_folder, write_atomic
 
@@ -204,6 +212,16 @@ class Result(_Record):
     """Workers and limits of the verifiers."""
     rescored_from: dict[str, Any] | None = None
     """folder, created and verifier fingerprints of the result whose answers were verified again."""
+    overlap: Overlap | None = None
+    """What the rows share with the training data that was named; None where none was."""
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without `overlap` where there is none: the digest of a record from before it had one stays what it was."""
+        written: dict[str, Any] = write(self)
+        if self.overlap is None:
+            written.pop("overlap", None)
+        return written
 
     @classmethod
     def parse(cls, record: Mapping[str, Any], where: str) -> Self:

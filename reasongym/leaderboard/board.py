@@ -1,32 +1,31 @@
 """Results -> boards: what is ranked together, what is only shown beside it and why, and the mean over tasks.
 
 Two results are ranked together when they are of one series: the same task, split and settings, the same data, judged by
-the same verifier. A board ranks one series, its reference, and shows the others marked. The reference is the series of
-known data, else the one with most results, else the newest.
+the same verifier, on as many rows. A board ranks one series, its reference, and shows the others marked. The reference
+is the series of known data, else the one with most results, else the newest.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from reasongym.leaderboard.entry import Entry, Metric
+from reasongym.leaderboard.entry import Metric
+from reasongym.leaderboard.published import KNOWN_DATA, is_published
 from reasongym.leaderboard.store import RowMeans, Store, Stored
 from reasongym.leaderboard.ties import Rank, rank
 
 __all__ = ["PUBLISHED", "Board", "Boards", "Line", "Overall", "Series", "boards_of", "read_boards"]
 
 PUBLISHED = "published"
-KNOWN_DATA: Mapping[tuple[str, str], frozenset[str]] = {
-    ("gsm8k", "test"): frozenset({
-        "17fc3c60c3cf9537fbce038ecf2ea1536041cc57e0066e2e9c76367c05eac8f4",  # both files of the data set
-        "4a044686ff458394052c17b7e820e568a380cfab438d529b166521427706afcc",  # test.jsonl alone
-    }),
-}
-"""(Task, split) -> fingerprints under which its published rows are known. Other data is marked, however many results it
-has: a file of easy problems given as --data must not become the board of a name that everybody knows."""
+LEAST_SHARE = 0.99
+"""Of the rows that the others were asked: a result on fewer is not ranked, for five right answers to five easy rows
+would lead any board. An honest result may lack some: prompts too long for its tokenizer."""
+LEAST_ALIKE = 20
+"""Answers below which two models may well give the same."""
 
 
 class Series(NamedTuple):
@@ -41,7 +40,7 @@ class Series(NamedTuple):
     @classmethod
     def of(cls, result: Stored) -> Series:
         entry = result.entry
-        data = PUBLISHED if _is_published(entry) else entry.data_fingerprint
+        data = PUBLISHED if is_published(entry) else entry.data_fingerprint
         return cls(entry.settings, data, entry.verifier, entry.verifier_version, entry.headline)
 
 
@@ -110,10 +109,12 @@ def boards_of(results: Iterable[Stored], means: Mapping[int, RowMeans]) -> Board
 
 def _board(task: str, split: str, results: Sequence[Stored], means: Mapping[int, RowMeans]) -> Board:
     reference = _reference(results)
-    most = max(result.entry.prompts for result in results if Series.of(result) == reference)
-    ranked = [result for result in results if Series.of(result) == reference and not result.entry.partial]
-    ranks = rank(ranked, means)
-    lines = [Line(result, ranks.get(result.id), tuple(_marks(result, reference, most))) for result in results]
+    whole = [result for result in results if Series.of(result) == reference and not result.entry.partial]
+    asked = _asked(whole)
+    ranked = [result for result in whole if result.main.prompts >= LEAST_SHARE * asked]
+    ranks, alike = rank(ranked, means), _Alike.of(results)
+    lines = [Line(result, ranks.get(result.id), (*_marks(result, reference), *_rows(result, reference, asked),
+                                                 *alike.marks(result))) for result in results]
     lines.sort(key=lambda line: (line.rank is None, -line.result.main.mean, line.result.id))
     return Board(task=task, split=split, reference=reference, lines=tuple(lines))
 
@@ -127,15 +128,24 @@ def _reference(results: Sequence[Stored]) -> Series:
     return max(counts, key=counts.__getitem__)
 
 
-def _is_published(entry: Entry) -> bool:
-    return entry.data_fingerprint in KNOWN_DATA.get((entry.task, entry.split), ())
+def _asked(results: Sequence[Stored]) -> int:
+    """Rows that a result must have to be ranked: of a data set the most that any was asked; of a generator, which has
+    no end, what most results were asked, so that one long result does not displace all others."""
+    counts = Counter(result.entry.prompts for result in results if result.num_samples or not _any_samples(results))
+    if any(result.entry.split_rows is not None for result in results):
+        return max(counts, default=0)
+    return max(counts, key=lambda count: (counts[count], count), default=0)
 
 
-def _marks(result: Stored, reference: Series, most_prompts: int) -> Iterable[str]:
+def _any_samples(results: Sequence[Stored]) -> bool:
+    return any(result.num_samples for result in results)
+
+
+def _marks(result: Stored, reference: Series) -> Iterator[str]:
     series, entry = Series.of(result), result.entry
     if series.data_fingerprint != reference.data_fingerprint:
         yield "other data"
-    if (entry.task, entry.split) in KNOWN_DATA and not _is_published(entry):
+    if (entry.task, entry.split) in KNOWN_DATA and not is_published(entry):
         yield f"not known to be the published {entry.task}"
     if series.settings != reference.settings:
         yield "other settings of the task"
@@ -143,12 +153,45 @@ def _marks(result: Stored, reference: Series, most_prompts: int) -> Iterable[str
         yield "other verifier"
     if series.headline != reference.headline:
         yield f"{series.headline} instead of {reference.headline}"
+    if entry.overlap:
+        yield f"overlap {100 * entry.overlap:.1f} %" if entry.overlap >= 0.0005 else "overlap below 0.1 %"
+
+
+def _rows(result: Stored, reference: Series, asked: int) -> Iterator[str]:
+    """What it has too little of."""
+    entry = result.entry
     if entry.partial:
         yield f"partial: {entry.missing:,} of {entry.answers:,} answers are missing"
-    if series == reference and entry.prompts < most_prompts:
-        yield f"{entry.prompts:,} of {most_prompts:,} rows"
+    if entry.errors:
+        yield f"{entry.errors:,} answers that the verifier failed on are left out"
+    if Series.of(result) == reference and result.main.prompts < asked:
+        yield f"{result.main.prompts:,} of {asked:,} rows"
     if not result.num_samples:
         yield "no samples"
+
+
+class _Alike(NamedTuple):
+    """by_model: results of each model and label. by_answers: the first result with these answers."""
+
+    by_model: Mapping[tuple[str, str], int]
+    by_answers: Mapping[str, Stored]
+
+    @classmethod
+    def of(cls, results: Sequence[Stored]) -> _Alike:
+        first: dict[str, Stored] = {}
+        for result in results:
+            if result.answers_digest is not None and result.num_samples >= LEAST_ALIKE:
+                first.setdefault(result.answers_digest, result)
+        return cls(Counter((result.entry.model, result.entry.label) for result in results), first)
+
+    def marks(self, result: Stored) -> Iterator[str]:
+        """The best of several tries is no measurement; two models that answer every row alike are one."""
+        count = self.by_model[result.entry.model, result.entry.label]
+        if count > 1:
+            yield f"one of {count} results of this model and these settings"
+        first = self.by_answers.get(result.answers_digest or "", result)
+        if first.entry.model != result.entry.model:
+            yield f"the same answers as {first.entry.model}"
 
 
 def _overall(boards: Sequence[Board]) -> tuple[Overall, ...]:

@@ -67,7 +67,8 @@ class Entry:
     verifier_version: fingerprint of the main part's verifier. created_at: ISO 8601, UTC. headline: the metric that
     ranks. truncated, unparsable, timeouts, errors, missing: answers, of `answers` asked for. seconds: of the
     evaluation. cost: in the currency of its prices, where known. partial: not every answer came. substitute_for: the
-    data set that other rows stood in for, or empty.
+    data set that other rows stood in for, or empty. split_rows: of the data's split, None of a generator. overlap:
+    share of the rows that stand in training data, None where none was compared.
     """
 
     model: str
@@ -96,6 +97,8 @@ class Entry:
     headline: str
     substitute_for: str
     record: str
+    split_rows: int | None = None
+    overlap: float | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -139,6 +142,15 @@ class Submission:
         for sample in self.samples:
             hasher.update(json.dumps(sample, separators=(",", ":")).encode("ascii") + b"\n")
         return hasher.hexdigest()
+
+    @property
+    def answers_digest(self) -> str | None:
+        """SHA-256 of the answers and their verdicts, whoever gave them and however; None without samples."""
+        hasher = hashlib.sha256()
+        for sample in self.samples:
+            told = [sample.row, sample.number, sample.completion, sample.status]
+            hasher.update(json.dumps(told, separators=(",", ":")).encode("ascii") + b"\n")
+        return hasher.hexdigest() if self.samples else None
 
     def row_means(self) -> dict[str, float]:
         """Row -> mean of what the headline is the mean of: the share of right answers, or the score. Rows without a

@@ -96,15 +96,22 @@ def percent(metric: Metric) -> str:
 
 def _table(board: Board) -> Table:
     low, high = board.scale
-    table = Table(*COLUMNS[:3], board.reference.headline, f"{100 * low:.0f} to {100 * high:.0f} %", *COLUMNS[5:],
-                  title=Text(one_line(board.name)), title_justify="left", title_style="bold")
+    heads = (*COLUMNS[:3], board.reference.headline, f"{100 * low:.0f} to {100 * high:.0f} %", *COLUMNS[5:])
+    table = Table(title=Text(one_line(board.name)), title_justify="left", title_style="bold", padding=0)
+    for head in heads:
+        table.add_column(_spaced(head))
     for line in board.lines:
         entry, main = line.result.entry, line.result.main
         cells = (place(line), entry.model, entry.label, percent(main))
         rest = (f"{entry.prompts:,}", entry.created_at[:10], "; ".join(line.marks))
-        table.add_row(*(Text(one_line(cell)) for cell in cells), _bar(main, low, high),
-                      *(Text(one_line(cell)) for cell in rest), style="" if line.rank else "dim")
+        table.add_row(*map(_spaced, cells), Text(f" {_bar(main, low, high)} "), *map(_spaced, rest),
+                      style="" if line.rank else "dim")
     return table
+
+
+def _spaced(cell: str) -> Text:
+    """With its padding in it: rich renders cells of a padded table twice, a tenth of a second for 200 results."""
+    return Text(f" {one_line(cell)} ")
 
 
 def _bar(metric: Metric, low: float, high: float) -> str:
@@ -113,8 +120,8 @@ def _bar(metric: Metric, low: float, high: float) -> str:
         share = (value - low) / (high - low) if high > low else 0.5
         return round(min(max(share, 0.0), 1.0) * (BAR - 1))
 
-    return "".join("●" if x == at(metric.mean) else "─" if at(metric.low) <= x <= at(metric.high) else "\u00a0"
-                   for x in range(BAR))
+    mean, left, right = at(metric.mean), at(metric.low), at(metric.high)
+    return "".join("●" if x == mean else "─" if left <= x <= right else "\u00a0" for x in range(BAR))
 
 
 def _overall_table(boards: Boards) -> Table:
@@ -162,7 +169,7 @@ def _result_records(board: Board) -> Iterator[dict[str, Any]]:
                **{name: getattr(entry, name) for name in (
                    "prompts", "answers", "truncated", "unparsable", "timeouts", "errors", "missing", "tokens",
                    "seconds", "cost", "engine", "commit", "data_fingerprint", "verifier", "verifier_version",
-                   "created_at")}}
+                   "created_at", "split_rows", "overlap")}}
 
 
 def _cell(value: object) -> object:

@@ -1,36 +1,12 @@
-"""Pieces of the pages: escaped text, the frame of a page, an interval as a picture, lists of facts."""
+"""An interval as a picture."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
-from importlib import resources
-from string import Template
-from typing import Any
-
 from reasongym.leaderboard.entry import Metric
-from reasongym.tracking.printable import printable
 
-__all__ = ["asset", "cell", "flat", "frame", "heads", "interval", "marks", "safe"]
+__all__ = ["interval"]
 
 WIDTH, HEIGHT = 200.0, 20.0
-
-
-def safe(text: object) -> str:
-    """Text for an element or an attribute: no character of it is markup, moves a cursor or reorders a line."""
-    return escape(printable(str(text)), quote=True)
-
-
-def asset(name: str) -> str:
-    """A file of assets/."""
-    return resources.files("reasongym.leaderboard").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def frame(*, title: str, header: str, main: str, depth: int, scripts: Sequence[str]) -> str:
-    """A page. header, main: HTML. depth: folders below the first page. scripts: of assets/."""
-    root = "../" * depth
-    tags = "\n".join(f'<script src="{root}assets/{name}" defer></script>' for name in scripts)
-    return Template(asset("page.html")).substitute(title=safe(title), root=root, scripts=tags, header=header, main=main)
 
 
 def interval(metric: Metric, low: float, high: float) -> str:
@@ -46,43 +22,3 @@ def interval(metric: Metric, low: float, high: float) -> str:
             f'<line class="scale" x1="0" x2="{WIDTH:g}" y1="{middle:g}" y2="{middle:g}"/>'
             f'<line class="span" x1="{at(metric.low):.1f}" x2="{at(metric.high):.1f}" y1="{middle:g}" y2="{middle:g}"/>'
             f'<circle class="mean" cx="{at(metric.mean):.1f}" cy="{middle:g}" r="5"/></svg>')
-
-
-def marks(texts: Iterable[str]) -> str:
-    """What to mind of a result."""
-    return "".join(f'<span class="mark">{safe(text)}</span>' for text in texts)
-
-
-def cell(html: str, kind: str = "", value: object = None) -> str:
-    """kind: classes. value: what the column is sorted by, where that is not the text."""
-    classes = f' class="{kind}"' if kind else ""
-    sorted_by = "" if value is None else f' data-value="{safe(value)}"'
-    return f"<td{classes}{sorted_by}>{html}</td>"
-
-
-def heads(columns: Iterable[tuple[str, str, str]]) -> str:
-    """A row of heads from (text, classes, first): the way a first click sorts, `up` or `down`; empty: not sorted."""
-    cells = "".join(f'<th scope="col"{f" class={chr(34)}{kind}{chr(34)}" if kind else ""}'
-                    f'{f" data-first={chr(34)}{first}{chr(34)}" if first else ""}>{safe(text)}</th>'
-                    for text, kind, first in columns)
-    return f"<thead><tr>{cells}</tr></thead>"
-
-
-def flat(node: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
-    """A tree as dotted names with their texts; what is empty is left out."""
-    for name, value in node.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{above}{name}.")
-        elif isinstance(value, Sequence) and not isinstance(value, str):
-            if value and all(isinstance(one, Mapping) for one in value):
-                for number, one in enumerate(value):
-                    yield from flat(one, f"{above}{name}.{number}.")
-            elif value:
-                yield f"{above}{name}", _listed(value)
-        elif value not in (None, ""):
-            yield f"{above}{name}", str(value)
-
-
-def _listed(values: Sequence[object]) -> str:
-    shown = ", ".join(map(str, values[:40]))
-    return shown if len(values) <= 40 else f"{shown}, and {len(values) - 40:,} more"

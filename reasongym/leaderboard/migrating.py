@@ -10,7 +10,7 @@ from reasongym.errors import DataError, message
 
 __all__ = ["HEAD", "migrate", "version_of"]
 
-HEAD = "0001"
+HEAD = "0002"
 """The last migration in migrations/versions: known here, so that opening a current store needs no Alembic."""
 LOCK = 0x7265_6173_6F6E  # "reason"; any number serves that no other user of the same database takes
 

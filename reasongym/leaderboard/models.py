@@ -1,109 +1,78 @@
-"""The tables, as SQLAlchemy models. What is changed here needs a migration in migrations/versions.
+"""The tables. What is changed here needs a migration in migrations/versions.
 
     results   one row a result: what boards show, as columns, and its whole record as JSON text
     metrics   its estimates with their intervals
     scores    its mean score of each row, packed: paired tests read it instead of the samples
     samples   its answers
+
+Tables and no mapped classes: SQLAlchemy's ORM takes a tenth of a second to import.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
 
-from sqlalchemy import BigInteger, DateTime, ForeignKey, Index, Integer, LargeBinary, String, Text
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
-
-__all__ = ["Base", "MetricRow", "ResultRow", "SampleRow", "ScoresRow"]
+__all__ = ["METADATA", "METRICS", "RESULTS", "SAMPLES", "SCORES"]
 
 BIG = BigInteger().with_variant(Integer, "sqlite")  # only an INTEGER key numbers itself in SQLite
+METADATA = MetaData()
 
 
-class Base(DeclarativeBase):
-    """All tables of the store."""
+def _texts(*names: str) -> list[Column[str]]:
+    return [Column(name, Text(), nullable=False) for name in names]
 
 
-class ResultRow(Base):
-    """`Entry`, with its digest and the time of its entry (UTC)."""
-
-    __tablename__ = "results"
-    __table_args__ = (Index("results_by_task", "task", "split"),)
-
-    id: Mapped[int] = mapped_column(BIG, primary_key=True)
-    digest: Mapped[str] = mapped_column(String(64), unique=True)
-    added_at: Mapped[datetime] = mapped_column(DateTime())
-    model: Mapped[str] = mapped_column(Text())
-    label: Mapped[str] = mapped_column(Text())
-    task: Mapped[str] = mapped_column(Text())
-    split: Mapped[str] = mapped_column(Text())
-    settings: Mapped[str] = mapped_column(Text())
-    data_fingerprint: Mapped[str] = mapped_column(Text())
-    verifier: Mapped[str] = mapped_column(Text())
-    verifier_version: Mapped[str] = mapped_column(Text())
-    prompt_hash: Mapped[str] = mapped_column(Text())
-    created_at: Mapped[str] = mapped_column(Text())
-    engine: Mapped[str] = mapped_column(Text())
-    commit: Mapped[str] = mapped_column("commit_hash", Text())  # COMMIT is a word of SQL
-    prompts: Mapped[int] = mapped_column(BigInteger())
-    answers: Mapped[int] = mapped_column(BigInteger())
-    truncated: Mapped[int] = mapped_column(BigInteger())
-    unparsable: Mapped[int] = mapped_column(BigInteger())
-    timeouts: Mapped[int] = mapped_column(BigInteger())
-    errors: Mapped[int] = mapped_column(BigInteger())
-    missing: Mapped[int] = mapped_column(BigInteger())
-    tokens: Mapped[int] = mapped_column(BigInteger())
-    seconds: Mapped[float]
-    cost: Mapped[float | None]
-    partial: Mapped[bool]
-    headline: Mapped[str] = mapped_column(Text())
-    substitute_for: Mapped[str] = mapped_column(Text())
-    num_samples: Mapped[int] = mapped_column(BigInteger())
-    record: Mapped[str] = mapped_column(Text())
+def _counts(*names: str) -> list[Column[int]]:
+    return [Column(name, BigInteger(), nullable=False) for name in names]
 
 
-class MetricRow(Base):
-    """`Metric` of a result."""
-
-    __tablename__ = "metrics"
-
-    result_id: Mapped[int] = mapped_column(ForeignKey("results.id", ondelete="CASCADE"), primary_key=True)
-    name: Mapped[str] = mapped_column(Text(), primary_key=True)
-    mean: Mapped[float]
-    low: Mapped[float]
-    high: Mapped[float]
-    method: Mapped[str] = mapped_column(Text())
-    prompts: Mapped[int] = mapped_column(BigInteger())
-    answers: Mapped[int] = mapped_column(BigInteger())
+def _numbers(*names: str) -> list[Column[float]]:
+    return [Column(name, Double(), nullable=False) for name in names]
 
 
-class ScoresRow(Base):
-    """rows: JSON list of the scored rows, sorted; means: a little-endian double each; rows_digest: of `rows`."""
-
-    __tablename__ = "scores"
-
-    result_id: Mapped[int] = mapped_column(ForeignKey("results.id", ondelete="CASCADE"), primary_key=True)
-    rows_digest: Mapped[str] = mapped_column(String(64))
-    rows: Mapped[str] = mapped_column(Text())
-    means: Mapped[bytes] = mapped_column(LargeBinary())
+def _result() -> Column[int]:
+    return Column("result_id", BIG, ForeignKey("results.id", ondelete="CASCADE"), primary_key=True,
+                  autoincrement=False)
 
 
-class SampleRow(Base):
-    """`Sample` of a result; place: its position from 0, so that a page of any result is one range of the key."""
+# `Entry`, with its digest and the time of its entry (UTC). answers_digest: None of a result without samples.
+RESULTS = Table(
+    "results", METADATA, Column("id", BIG, primary_key=True), Column("digest", String(64), nullable=False, unique=True),
+    Column("added_at", DateTime(), nullable=False),
+    *_texts("model", "label", "task", "split", "settings", "data_fingerprint", "verifier", "verifier_version",
+            "prompt_hash", "created_at", "engine", "commit_hash"),  # COMMIT is a word of SQL
+    *_counts("prompts", "answers", "truncated", "unparsable", "timeouts", "errors", "missing", "tokens"),
+    *_numbers("seconds"), Column("cost", Double()), Column("partial", Boolean(), nullable=False),
+    *_texts("headline", "substitute_for"), *_counts("num_samples"), *_texts("record"),
+    Column("split_rows", BigInteger()), Column("overlap", Double()), Column("answers_digest", String(64)),
+    Index("results_by_task", "task", "split"))
 
-    __tablename__ = "samples"
+# `Metric` of a result.
+METRICS = Table("metrics", METADATA, _result(), Column("name", Text(), primary_key=True),
+                *_numbers("mean", "low", "high"), *_texts("method"), *_counts("prompts", "answers"))
 
-    result_id: Mapped[int] = mapped_column(ForeignKey("results.id", ondelete="CASCADE"), primary_key=True)
-    place: Mapped[int] = mapped_column(Integer(), primary_key=True)
-    row: Mapped[str] = mapped_column("data_row", Text())  # ROW is a word of SQL
-    number: Mapped[int] = mapped_column(Integer())
-    prompt: Mapped[str] = mapped_column(Text())
-    reasoning: Mapped[str] = mapped_column(Text())
-    completion: Mapped[str] = mapped_column(Text())
-    reference: Mapped[str] = mapped_column(Text())
-    extracted: Mapped[str | None] = mapped_column(Text())
-    status: Mapped[str] = mapped_column(Text())
-    score: Mapped[float | None]
-    reason: Mapped[str] = mapped_column(Text())
-    parts: Mapped[str] = mapped_column(Text())
-    finish_reason: Mapped[str] = mapped_column(Text())
-    tokens: Mapped[int | None] = mapped_column(BigInteger())
-    seconds: Mapped[float | None]
+# rows: JSON list of the scored rows, sorted; means: a little-endian double each; rows_digest: of `rows`.
+SCORES = Table("scores", METADATA, _result(), Column("rows_digest", String(64), nullable=False), *_texts("rows"),
+               Column("means", LargeBinary(), nullable=False))
+
+# `Sample` of a result; place: its position from 0, so that a page of any result is one range of the key.
+SAMPLES = Table(
+    "samples", METADATA, _result(), Column("place", Integer(), primary_key=True),
+    *_texts("data_row"),  # ROW is a word of SQL
+    Column("number", Integer(), nullable=False), *_texts("prompt", "reasoning", "completion", "reference"),
+    Column("extracted", Text()), *_texts("status"), Column("score", Double()),
+    *_texts("reason", "parts", "finish_reason"), Column("tokens", BigInteger()), Column("seconds", Double()))

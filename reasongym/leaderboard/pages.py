@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from reasongym.leaderboard.board import PUBLISHED, Board, Boards, Line, Overall
-from reasongym.leaderboard.entry import Sample
 from reasongym.leaderboard.formats import place
-from reasongym.leaderboard.markup import cell, flat, frame, heads, interval, marks, safe
+from reasongym.leaderboard.markup import interval
 from reasongym.leaderboard.store import Stored
+from reasongym.pages.answers import SCRIPTS, VERDICTS, browser, call
+from reasongym.pages.markup import cell, flat, frame, heads, marks, safe
 
-__all__ = ["CHUNK", "answers_file", "answers_index", "board_page", "result_page"]
+__all__ = ["CHUNK", "answers_index", "board_page", "result_page"]
 
 CHUNK = 100
 """Answers to a file."""
-VERDICTS = ("correct", "partial", "wrong", "unparsable", "timeout", "error", "missing")
-"""In the order of assets/samples.js, which gets the place of each."""
 FILTER = """\
 <div class="controls" id="controls" hidden><label for="filter">Filter</label>
 <input type="search" id="filter" placeholder="model, settings, notes (press /)" autocomplete="off">
 <label><input type="checkbox" id="ranked"> ranked only</label>
 <span class="quiet" id="shown" role="status"></span></div>"""
-BROWSER = """\
-<h2 id="samples">Answers</h2>
-<noscript><p class="quiet">The answers are shown by a script, which this browser does not run.</p></noscript>
-<p class="quiet" id="failed" role="alert"></p>
-<section id="browser" hidden aria-labelledby="samples">
-<div class="controls" id="verdicts" role="group" aria-label="Verdict"></div>
-<div class="controls"><label for="search">Search</label>
-<input type="search" id="search" placeholder="all words, anywhere (press /)" autocomplete="off">
-<button type="button" id="earlier">Previous</button><button type="button" id="later">Next</button>
-<span class="quiet" id="told" role="status"></span></div>
-<article class="answer" id="answer" hidden></article>
-<ul class="answers" id="answers"></ul>
-<p class="quiet">Keys: / search, n and p pages, j and k answers, Esc closes. Text is shown as the
-model wrote it; formulas are not set.</p>
-</section>"""
+FOOTER = ("Intervals are 95 %. Results that share a place cannot be told apart from the best of it: paired tests over "
+          "the same rows, with Holm's correction for their number. Made by reasongym.")
 
 
 def board_page(boards: Boards, *, title: str) -> str:
@@ -49,7 +35,7 @@ def board_page(boards: Boards, *, title: str) -> str:
     header = f"<h1>{safe(title)}</h1><p class=\"quiet\">{count:,} results</p>{navigation}"
     sections = [_board(board, _anchor(number)) for number, board in enumerate(boards.boards)]
     main = "\n".join([FILTER, *([_overall(boards)] if several else []), *sections])
-    return frame(title=title, header=header, main=main, depth=0, scripts=("board.js",))
+    return frame(title=title, header=header, main=main, footer=FOOTER, depth=0, scripts=("board.js",))
 
 
 def result_page(line: Line, record: str, *, title: str) -> str:
@@ -67,27 +53,17 @@ def result_page(line: Line, record: str, *, title: str) -> str:
     main = "\n".join([
         f'<h2>Figures</h2><div class="scroll"><table>{_figure_heads()}<tbody>{_figures(result)}</tbody></table></div>',
         f'<p class="quiet">Of {entry.answers:,} answers: {told}. {_spent(result)}</p>',
-        BROWSER if result.num_samples else '<h2>Answers</h2><p class="quiet">Came without its answers.</p>',
+        browser() if result.num_samples else '<h2>Answers</h2><p class="quiet">Came without its answers.</p>',
         '<h2>Settings</h2><details><summary>All that is recorded</summary><div class="scroll">'
         f'<table class="settings"><tbody>{_settings(result, record)}</tbody></table></div></details>'])
-    return frame(title=f"{entry.model} on {entry.task} - {title}", header=header, main=main, depth=2,
-                 scripts=("samples.js",) if result.num_samples else ())
+    return frame(title=f"{entry.model} on {entry.task} - {title}", header=header, main=main, footer=FOOTER,
+                 depth=2, scripts=SCRIPTS if result.num_samples else ())
 
 
 def answers_index(statuses: Sequence[str]) -> str:
     """index.js of a result: the verdict of each answer as a digit."""
     digits = "".join(str(VERDICTS.index(status)) for status in statuses)
-    return f"answersIndex({_json({'statuses': digits, 'chunk': CHUNK})});\n"
-
-
-def answers_file(number: int, samples: Iterable[Sample]) -> str:
-    """N.js: a script and not bare JSON, which a page opened from disk may not read; it only ever calls one function."""
-    return f"answersFile({number}, {_json([list(sample) for sample in samples])});\n"
-
-
-def _json(value: object) -> str:
-    """ASCII, and without `<`: whatever takes the file for a page finds no tag in it."""
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
+    return call("answersIndex", {"statuses": digits, "chunk": CHUNK})
 
 
 def _anchor(number: int) -> str:

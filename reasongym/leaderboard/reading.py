@@ -11,26 +11,34 @@ from typing import Any
 from reasongym.errors import DataError, message
 from reasongym.evaluation.record import Result, read_result, read_result_samples
 from reasongym.evaluation.samples import Sample as Answered
+from reasongym.leaderboard.agreeing import check_agrees, check_prompts
 from reasongym.leaderboard.entry import Entry, Metric, Sample, Submission
+from reasongym.leaderboard.published import check_published
 from reasongym.leaderboard.storable import one_line
 
-__all__ = ["entry_of", "read_folder", "submission"]
+__all__ = ["entry_of", "read_folder", "split_rows", "submission"]
 
 NOT_OF_THE_DATA = frozenset({"shots"})
 """Settings of a task that change its prompts and not its problems."""
 
 
 def read_folder(folder: Path) -> Submission:
-    """The result in `folder`. Raises DataError where it is missing, damaged, or of rows that stood in for others."""
+    """The result in `folder`. Raises DataError where it is missing, damaged, edited, or of rows that stood in for
+    others."""
     result = read_result(folder)
-    return submission(result, (_sample(result, answered) for answered in read_result_samples(folder)))
+    answered = read_result_samples(folder)
+    check_prompts(result, answered)
+    return submission(result, (_sample(result, one) for one in answered))
 
 
 def submission(result: Result, samples: Iterable[Sample]) -> Submission:
     """A record with its samples. Raises DataError where the two contradict each other."""
     metrics = [Metric(name, found.mean, found.low, found.high, found.method, found.prompts, found.answers)
                for name, found in sorted(result.metrics.items())]
-    return Submission.checked(entry_of(result), metrics, samples)
+    made = Submission.checked(entry_of(result), metrics, samples)
+    check_agrees(result, made, [_row(result, index) for index in result.task.rows])
+    check_published(made)
+    return made
 
 
 def entry_of(result: Result) -> Entry:
@@ -48,6 +56,7 @@ def entry_of(result: Result) -> Entry:
         errors=count.get("status_error", 0), missing=count.get("missing", 0), tokens=result.tokens.completion,
         seconds=result.seconds.get("total", 0.0), cost=None if result.cost is None else result.cost.total,
         partial=result.partial, headline=_headline(result), substitute_for=_substitute(task.provenance),
+        split_rows=split_rows(result), overlap=_overlap(result),
         record=json.dumps(result.model_dump(mode="json"), sort_keys=True, separators=(",", ":")))
 
 
@@ -76,6 +85,23 @@ def _headline(result: Result) -> str:
     raise DataError(message(f"a result of {one_line(result.model.path)} cannot be ranked",
                             got=one_line(str(sorted(result.metrics))),
                             expected="an accuracy or a score", remedy="evaluate again"))
+
+
+def split_rows(result: Result) -> int | None:
+    """Of the split, as a data set's provenance counts them (`train 7473, test 1319`); None of a generator."""
+    counts = dict(part.rsplit(" ", 1) for part in result.task.provenance.get("rows", "").split(", ") if " " in part)
+    told = counts.get(result.task.split, "")
+    return int(told) if told.isdecimal() else None
+
+
+def _overlap(result: Result) -> float | None:
+    """The share that the record holds; of an evaluation within a training run, what the run's record holds, except of
+    a generator, whose rows share their wording by design."""
+    if result.overlap is not None:
+        return result.overlap.share
+    found = result.environment.get("overlap")
+    share = found.get("share") if isinstance(found, Mapping) and not found.get("generated") else None
+    return float(share) if isinstance(share, int | float) and 0 <= share <= 1 else None
 
 
 def _substitute(provenance: Mapping[str, str]) -> str:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from reasongym.errors import DataError, message
 from reasongym.leaderboard.board import Board, Line, read_boards
 from reasongym.leaderboard.formats import as_json
-from reasongym.leaderboard.markup import asset
-from reasongym.leaderboard.pages import CHUNK, answers_file, answers_index, board_page, result_page
+from reasongym.leaderboard.pages import CHUNK, answers_index, board_page, result_page
 from reasongym.leaderboard.store import Store
-from reasongym.tracking.atomic import cannot_write, make_folder
+from reasongym.pages.answers import answers_file
+from reasongym.pages.folder import write_pages
+from reasongym.pages.markup import asset
 
 __all__ = ["ASSETS", "write_site"]
 
-ASSETS = ("board.js", "samples.js", "style.css")
+ASSETS = ("board.js", "math.js", "page.js", "samples.js", "style.css")
 MARK = "assets/samples.js"  # a folder with it is a site of ours, and may be replaced
 
 
@@ -26,29 +24,7 @@ def write_site(store: Store, folder: Path, *, title: str) -> Path:
 
     Raises DataError where `folder` holds something else, ResourceError where it cannot be written.
     """
-    folder = folder.expanduser().resolve()
-    if folder.exists() and not (folder.is_dir() and ((folder / MARK).is_file() or not any(folder.iterdir()))):
-        raise DataError(message(f"{folder} is in use", got="a file, or a folder of something else",
-                                expected="a new folder, or a site to be replaced", remedy="choose another --output"))
-    make_folder(folder.parent)
-    unfinished = folder.with_name(f".{folder.name}.{os.getpid()}.new")
-    replaced = folder.with_name(f".{folder.name}.{os.getpid()}.old")
-    try:
-        for name, text in _files(store, title):
-            path = unfinished / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        if folder.exists():
-            folder.rename(replaced)
-        unfinished.rename(folder)
-    except OSError as error:
-        raise cannot_write(folder, 0, error) from error
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        if replaced.exists() and not folder.exists():
-            replaced.rename(folder)
-        shutil.rmtree(replaced, ignore_errors=True)
-    return folder / "index.html"
+    return write_pages(folder, _files(store, title), mark=MARK)
 
 
 def _files(store: Store, title: str) -> Iterator[tuple[str, str]]:

@@ -17,14 +17,13 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from sqlalchemy import Connection, Table, func, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, func, select
 
 from reasongym.errors import UnknownNameError, message
 from reasongym.leaderboard.connecting import connect, database_errors, read_url, shown
 from reasongym.leaderboard.entry import Entry, Metric, Sample, Submission
 from reasongym.leaderboard.migrating import migrate
-from reasongym.leaderboard.models import Base, MetricRow, ResultRow, SampleRow, ScoresRow
+from reasongym.leaderboard.models import METRICS, RESULTS, SAMPLES, SCORES
 
 __all__ = ["Added", "RowMeans", "Store", "Stored"]
 
@@ -49,7 +48,8 @@ class RowMeans(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """A result in the store, without record and samples. metrics: by name. added_at: UTC."""
+    """A result in the store, without record and samples. metrics: by name. added_at: UTC. answers_digest: equal ones
+    hold the same answers with the same verdicts."""
 
     id: int
     digest: str
@@ -57,6 +57,7 @@ class Stored:
     entry: Entry
     metrics: dict[str, Metric]
     num_samples: int
+    answers_digest: str | None
 
     @property
     def main(self) -> Metric:
@@ -111,12 +112,12 @@ class Store:
 
     def results(self, task: str | None = None) -> list[Stored]:
         """All of them, or those of a task, in the order of their entry. Records and samples are not read."""
-        columns = [column for column in _table(ResultRow).columns if column.name != "record"]
-        asked = select(*columns).order_by(ResultRow.id)
-        measured = select(_table(MetricRow))
+        columns = [column for column in RESULTS.c if column.name != "record"]
+        asked = select(*columns).order_by(RESULTS.c.id)
+        measured = select(METRICS)
         if task is not None:
-            asked = asked.where(ResultRow.task == task)
-            measured = measured.join(ResultRow, ResultRow.id == MetricRow.result_id).where(ResultRow.task == task)
+            asked = asked.where(RESULTS.c.task == task)
+            measured = measured.join(RESULTS, RESULTS.c.id == METRICS.c.result_id).where(RESULTS.c.task == task)
         with database_errors(self.url), self._engine.begin() as connection:
             rows = connection.execute(asked).all()
             metrics: dict[int, dict[str, Metric]] = {}
@@ -136,60 +137,63 @@ class Store:
     def record(self, result_id: int) -> str:
         """The whole record of a result, JSON."""
         with database_errors(self.url), self._engine.begin() as connection:
-            return str(connection.execute(select(ResultRow.record).where(ResultRow.id == result_id)).scalar_one())
+            return str(connection.execute(select(RESULTS.c.record).where(RESULTS.c.id == result_id)).scalar_one())
 
     def row_means(self, result_ids: Sequence[int]) -> dict[int, RowMeans]:
         """By result; those that came without samples are left out."""
-        asked = select(ScoresRow.result_id, ScoresRow.rows_digest, ScoresRow.rows, ScoresRow.means)
+        asked = select(SCORES.c.result_id, SCORES.c.rows_digest, SCORES.c.means)
         with database_errors(self.url), self._engine.begin() as connection:
-            rows = connection.execute(asked.where(ScoresRow.result_id.in_(result_ids))).all()
-        keys_of = {row.rows_digest: row.rows for row in rows}  # parsed once for all results of the same rows
-        parsed = {digest: json.loads(keys) for digest, keys in keys_of.items()}
+            rows = connection.execute(asked.where(SCORES.c.result_id.in_(result_ids))).all()
+            first = {row.rows_digest: row.result_id for row in rows}  # read once for all results of the same rows
+            keys = select(SCORES.c.rows_digest, SCORES.c.rows).where(SCORES.c.result_id.in_(first.values()))
+            parsed = {digest: json.loads(text) for digest, text in connection.execute(keys)}
         return {row.result_id: RowMeans(row.rows_digest, parsed[row.rows_digest], _unpacked(row.means))
                 for row in rows}
 
     def samples(self, result_id: int, start: int = 0, count: int | None = None) -> list[Sample]:
         """`count` samples of a result from place `start`, or all from there on."""
-        columns = [getattr(SampleRow, name) for name in Sample._fields]
-        asked = select(*columns).where(SampleRow.result_id == result_id, SampleRow.place >= start)
+        columns = [SAMPLES.c[_column(name)] for name in Sample._fields]
+        asked = select(*columns).where(SAMPLES.c.result_id == result_id, SAMPLES.c.place >= start)
         if count is not None:
-            asked = asked.where(SampleRow.place < start + count)
+            asked = asked.where(SAMPLES.c.place < start + count)
         with database_errors(self.url), self._engine.begin() as connection:
-            return [Sample(*row) for row in connection.execute(asked.order_by(SampleRow.place))]
+            return [Sample(*row) for row in connection.execute(asked.order_by(SAMPLES.c.place))]
 
     def statuses(self, result_id: int) -> list[str]:
         """Of each sample, in order; the samples themselves are not read."""
-        asked = select(SampleRow.status).where(SampleRow.result_id == result_id).order_by(SampleRow.place)
+        asked = select(SAMPLES.c.status).where(SAMPLES.c.result_id == result_id).order_by(SAMPLES.c.place)
         with database_errors(self.url), self._engine.begin() as connection:
             return list(connection.execute(asked).scalars())
 
     def count(self) -> int:
         """Results in the store."""
         with database_errors(self.url), self._engine.begin() as connection:
-            return connection.execute(select(func.count()).select_from(ResultRow)).scalar_one()
+            return connection.execute(select(func.count()).select_from(RESULTS)).scalar_one()
 
 
 def _insert_result(connection: Connection, digest: str, made: Submission) -> int | None:
     """The new row's key, or None where the digest is there: on PostgreSQL, once a rival's transaction is decided."""
     values = {_column(name): value for name, value in asdict(made.entry).items()}
+    from sqlalchemy.dialects import postgresql, sqlite  # both take time to import, and a reader needs neither
+
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     added: int | None = connection.execute(
-        insert(_table(ResultRow)).values(**values, digest=digest, num_samples=len(made.samples),
-                                         added_at=datetime.now(UTC).replace(tzinfo=None))
-        .on_conflict_do_nothing(index_elements=["digest"]).returning(_table(ResultRow).c.id)).scalar()
+        insert(RESULTS).values(**values, digest=digest, num_samples=len(made.samples),
+                               answers_digest=made.answers_digest, added_at=datetime.now(UTC).replace(tzinfo=None))
+        .on_conflict_do_nothing(index_elements=["digest"]).returning(RESULTS.c.id)).scalar()
     return added
 
 
 def _insert_rest(connection: Connection, number: int, made: Submission) -> None:
-    connection.execute(_table(MetricRow).insert(), [{"result_id": number, **metric._asdict()}
+    connection.execute(METRICS.insert(), [{"result_id": number, **metric._asdict()}
                                                     for metric in made.metrics])
     if means := made.row_means():
         keys = json.dumps(list(means))
-        connection.execute(_table(ScoresRow).insert(), {
+        connection.execute(SCORES.insert(), {
             "result_id": number, "rows": keys, "rows_digest": hashlib.sha256(keys.encode()).hexdigest(),
             "means": _packed(list(means.values()))})
     for start in range(0, len(made.samples), BATCH):
-        connection.execute(_table(SampleRow).insert(), [
+        connection.execute(SAMPLES.insert(), [
             {"result_id": number, "place": place, **{_column(name): value for name, value in sample._asdict().items()}}
             for place, sample in enumerate(made.samples[start:start + BATCH], start)])
 
@@ -197,13 +201,7 @@ def _insert_rest(connection: Connection, number: int, made: Submission) -> None:
 def _stored(row: Any, metrics: dict[str, Metric]) -> Stored:
     values = {field.name: row[_column(field.name)] for field in fields(Entry) if field.name != "record"}
     return Stored(id=row["id"], digest=row["digest"], added_at=row["added_at"], entry=Entry(**values, record=""),
-                  metrics=metrics, num_samples=row["num_samples"])
-
-
-def _table(model: type[Base]) -> Table:
-    table = model.__table__
-    assert isinstance(table, Table)
-    return table
+                  metrics=metrics, num_samples=row["num_samples"], answers_digest=row["answers_digest"])
 
 
 def _column(name: str) -> str:

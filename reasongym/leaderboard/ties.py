@@ -7,6 +7,8 @@ smallest size u as continuity correction, a few percent off at p = 0.001. Holm's
 Scandinavian Journal of Statistics 6, 65-70) holds the chance of any false difference from one leader to ALPHA. Those
 that are not different tie with the leader; the best of the others leads the next group.
 
+Single answers to the same rows, the common case, are counted as bits: a board of 200 results needs thousands of tests.
+
 Rows are paired that both results scored. Results without samples, or with fewer than MIN_SHARED rows in common, are
 compared by their intervals, as if of independent rows: a weaker test. Being tied is no proof of being equal, and of two
 that tie with a leader one may beat the other.
@@ -17,6 +19,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping, Sequence
+from functools import cache
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -24,7 +27,7 @@ from reasongym.evaluation import compare_paired
 from reasongym.leaderboard.entry import Metric
 from reasongym.leaderboard.store import RowMeans, Stored
 
-__all__ = ["ALPHA", "Rank", "holm", "p_value", "rank"]
+__all__ = ["ALPHA", "Rank", "holm", "mcnemar", "p_value", "rank"]
 
 ALPHA = 0.05
 MIN_SHARED = 20
@@ -45,15 +48,45 @@ def rank(results: Sequence[Stored], means: Mapping[int, RowMeans]) -> dict[int, 
     """Result id -> its rank. `means` may lack results that came without samples."""
     left = sorted(results, key=lambda result: (-result.main.mean, result.id))
     ranks: dict[int, Rank] = {}
+    bits = {number: _bits(found) for number, found in means.items()}
     while left:
         leader, others = left[0], left[1:]
-        p_values = [p_value(leader.main, other.main, means.get(leader.id), means.get(other.id)) for other in others]
+        p_values = [_p_of(leader, other, means, bits) for other in others]
         different = holm(p_values, ALPHA)
         tied = [leader, *(other for other, apart in zip(others, different, strict=True) if not apart)]
         place = Rank(len(ranks) + 1, len(tied) > 1)
         ranks |= {result.id: place for result in tied}
         left = [result for result in others if result.id not in ranks]
     return ranks
+
+
+def _p_of(first: Stored, second: Stored, means: Mapping[int, RowMeans], bits: Mapping[int, int | None]) -> float:
+    """As `p_value`; of single answers to the same rows by counting bits, thousands of times faster."""
+    ours, theirs = bits.get(first.id), bits.get(second.id)
+    if ours is None or theirs is None or means[first.id].digest != means[second.id].digest:
+        return p_value(first.main, second.main, means.get(first.id), means.get(second.id))
+    return mcnemar((ours & ~theirs).bit_count(), (theirs & ~ours).bit_count())
+
+
+def _bits(found: RowMeans) -> int | None:
+    """A bit a row, set where it is right; None where a row is right in part, or where there are too few."""
+    means = found.means
+    if len(means) < MIN_SHARED or means.count(0.0) + means.count(1.0) != len(means):
+        return None
+    return int.from_bytes(bytes(map(int, means)), "little")
+
+
+@cache
+def mcnemar(won: int, lost: int) -> float:
+    """Two-sided: of `won + lost` rows that differ, each is won with chance 1/2. Beyond EXACT the normal approximation,
+    as in `_paired`."""
+    differing = won + lost
+    if not differing:
+        return 1.0
+    if differing <= EXACT:
+        tail = sum(math.comb(differing, count) for count in range(min(won, lost) + 1))
+        return min(1.0, 2 * tail / (1 << differing))
+    return 2 * (1 - NORMAL.cdf((abs(won - lost) - 1) / math.sqrt(differing)))
 
 
 def holm(p_values: Sequence[float], alpha: float) -> list[bool]:

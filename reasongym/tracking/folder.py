@@ -56,6 +56,10 @@ class RunFolder:
         return self.path / "rollouts"
 
     @property
+    def evaluations(self) -> Path:
+        return self.path / "evals"
+
+    @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ __all__ = ["MetricsLog", "read_metrics"]
 
 NO_TENSORBOARD = ("TensorBoard is not installed: no event files are written; metrics.jsonl has every number "
                   "(pip install tensorboard)")
+TENSORBOARD_ERRORS = (OSError, RuntimeError, ValueError)
+"""What its writer raises: from its own thread too, whose error the next call gets."""
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
@@ -45,8 +48,11 @@ class MetricsLog:
     Opening a file whose last line a crash cut short drops that line, so that the next one does not join it.
     """
 
-    def __init__(self, folder: RunFolder, tensorboard: bool) -> None:
-        self._path = folder.metrics
+    def __init__(self, folder: RunFolder, tensorboard: bool,
+                 onward: Callable[[Mapping[str, Any]], None] = lambda row: None,
+                 tell: Callable[[str], None] = lambda line: None) -> None:
+        """onward: takes each row once it is on the disk. tell: takes what goes wrong later, for the console."""
+        self._path, self._onward, self._tell = folder.metrics, onward, tell
         self._events_folder = folder.tensorboard
         self._purge_step: int | None = None
         self._writer: Any = None
@@ -64,7 +70,8 @@ class MetricsLog:
         row = {"step": step, "time": round(time.time(), 3), **{name: _number(value) for name, value in values.items()}}
         self._append((json.dumps(row, allow_nan=False) + "\n").encode())
         if self._tensorboard:
-            self._write_events(step, row)
+            self._show_events(step, row)
+        self._onward(row)
 
     def read(self) -> list[dict[str, Any]]:
         """Every row so far, in the order written. Raises DataError."""
@@ -77,9 +84,10 @@ class MetricsLog:
 
     def close(self) -> None:
         """Flush TensorBoard's events."""
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with contextlib.suppress(*TENSORBOARD_ERRORS):
+                writer.close()
 
     def _append(self, line: bytes) -> None:
         size = self._path.stat().st_size if self._path.exists() else 0
@@ -103,6 +111,14 @@ class MetricsLog:
             self.notes = (*self.notes, NO_TENSORBOARD)
             return None
         return SummaryWriter
+
+    def _show_events(self, step: int, row: Mapping[str, Any]) -> None:
+        """A picture of what metrics.jsonl holds already: no reason to stop a run where it cannot be written."""
+        try:
+            self._write_events(step, row)
+        except TENSORBOARD_ERRORS as error:
+            self._tensorboard = False
+            self._tell(f"warning: TensorBoard's files end before step {step}: {error}; metrics.jsonl goes on")
 
     def _write_events(self, step: int, row: Mapping[str, Any]) -> None:
         if self._writer is None:

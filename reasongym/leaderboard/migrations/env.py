@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from alembic import context
 
-from reasongym.leaderboard.models import Base
+from reasongym.leaderboard.models import METADATA
 
 __all__: list[str] = []
 
-context.configure(connection=context.config.attributes["connection"], target_metadata=Base.metadata)
+context.configure(connection=context.config.attributes["connection"], target_metadata=METADATA)
 with context.begin_transaction():
     context.run_migrations()

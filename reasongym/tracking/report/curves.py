@@ -11,7 +11,7 @@ from reasongym.tracking.report.axis import number, percent
 from reasongym.tracking.report.run_data import RunData
 from reasongym.tracking.report.svg import CHART_STYLE, Series, chart
 
-__all__ = ["curve_picture", "health_figures", "part_figures", "reward_figure"]
+__all__ = ["FIGURES", "Figure", "curve_picture", "health_figures", "part_figures", "reward_figure"]
 
 TRAIN, HELD_OUT = 0, 1
 """Colours, the same in every chart."""

@@ -1,4 +1,5 @@
 "use strict";
+(() => {
 // Sorting and filtering of the tables. Without this script the page shows the same rows, in the order of their places.
 const tables = [...document.querySelectorAll("table.board")];
 const filter = document.getElementById("filter");
@@ -17,14 +18,19 @@ function compare(a, b) {
 }
 
 // Rows without a value stay at the end, whichever way the others go.
+function order(table, head, column) {
+  const down = head.getAttribute("aria-sort") === "descending";
+  const rows = [...table.tBodies[0].rows].map((row) => [key(row, column), row]);
+  rows.sort(([a], [b]) => (a === null) - (b === null) || (a === null ? 0 : down ? compare(b, a) : compare(a, b)));
+  table.tBodies[0].append(...rows.map(([, row]) => row));
+}
+
 function sort(table, head, column) {
   const down = head.getAttribute("aria-sort") === "ascending" ||
     (head.getAttribute("aria-sort") === null && head.dataset.first === "down");
   for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
   head.setAttribute("aria-sort", down ? "descending" : "ascending");
-  const rows = [...table.tBodies[0].rows].map((row) => [key(row, column), row]);
-  rows.sort(([a], [b]) => (a === null) - (b === null) || (a === null ? 0 : down ? compare(b, a) : compare(a, b)));
-  table.tBodies[0].append(...rows.map(([, row]) => row));
+  order(table, head, column);
 }
 
 function applyFilter() {
@@ -34,7 +40,7 @@ function applyFilter() {
   for (const table of tables) {
     for (const row of table.tBodies[0].rows) {
       const text = row.textContent.toLowerCase();
-      row.hidden = (ranked.checked && row.classList.contains("unranked")) || !words.every((word) => text.includes(word));
+      row.hidden = (ranked?.checked && row.classList.contains("unranked")) || !words.every((word) => text.includes(word));
       total += 1;
       count += !row.hidden;
     }
@@ -54,9 +60,9 @@ for (const table of tables) {
 }
 if (filter) {
   filter.addEventListener("input", applyFilter);
-  ranked.addEventListener("change", applyFilter);
+  ranked?.addEventListener("change", applyFilter);
   document.addEventListener("keydown", (event) => {
-    if (event.key === "/" && document.activeElement !== filter) {
+    if (event.key === "/" && !event.target.matches("input[type=search], select")) {
       event.preventDefault();
       filter.focus();
     }
@@ -64,3 +70,12 @@ if (filter) {
   document.getElementById("controls").hidden = false;
   applyFilter();
 }
+// Rows have come or changed: they go where they belong.
+document.addEventListener("rows", () => {
+  for (const table of tables) {
+    const column = [...table.tHead.rows[0].cells].findIndex((head) => head.hasAttribute("aria-sort"));
+    if (column >= 0) order(table, table.tHead.rows[0].cells[column], column);
+  }
+  applyFilter();
+});
+})();
