@@ -50,14 +50,16 @@ def session(workshop: Path) -> Iterator[Any]:
     from reasongym.config import load_config
     from reasongym.planning import Hardware, plan, shape_of
     from reasongym.tracking import Progress, RunFolder
+    from reasongym.tracking.loggers import Loggers, RunInfo
     from reasongym.training.opening import open_session
     from reasongym.training.task import make_task, reward_parts
 
     config = load_config("cpu", overrides=settings(workshop, "ppo"))
     task = make_task(config, training=True)
     planned = plan(config, Hardware.detect(str(workshop)), shape_of(config.model.path))
-    with Progress(2) as progress, open_session(config, planned, RunFolder(workshop / "run"), progress, task=task,
-                                               parts=reward_parts(config, task)) as opened:
+    loggers = Loggers([], RunInfo(name="run", folder="", config={}), timeout_s=1.0, tell=print)
+    with Progress(2) as progress, open_session(config, planned, RunFolder(workshop / "run"), progress, loggers,
+                                               task=task, parts=reward_parts(config, task)) as opened:
         opened.push_weights(0)
         yield opened
 

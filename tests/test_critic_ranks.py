@@ -102,7 +102,7 @@ SETTINGS = ("rollout.prompts_per_step=4", "rollout.group_size=2", "rollout.max_n
             "rollout.kv_cache_gib=0.1", "rollout.max_prompt_tokens=96", "rollout.max_num_seqs=32",
             "rollout.temperature=1.0", "evaluation.every=0", "checkpoint.every=1", "trainer.learning_rate=1e-3",
             "trainer.epochs=2", "trainer.schedule=constant", "algorithm.critic.ranks=2",
-            "algorithm.critic.warmup_steps=1", "algorithm.critic.learning_rate=1e-3", "tracking.tensorboard=false")
+            "algorithm.critic.warmup_steps=1", "algorithm.critic.learning_rate=1e-3", "tracking.loggers=[]")
 
 VERIFIER = """
 from reasongym.verifiers import verifier

@@ -32,7 +32,7 @@ class Journal:
         self.session: Any = SimpleNamespace(
             config=load_config(overrides=[f"steps={steps}", f"evaluation.every={every}", f"checkpoint.every={every}"]),
             push_weights=self._push, save_weights=None, held_out=[], scoring=None, parts=(), engines=None, ranks=None,
-            source=SimpleNamespace(position=0),
+            place=lambda: (0, ()), ahead=None,
             prompts=SimpleNamespace(position=0, too_long=0, take=lambda count: [None] * count),
             start_at=lambda state: None, folder=SimpleNamespace(path="runs/it"), stop=None,
             release_engines=lambda: None,
@@ -45,6 +45,7 @@ class Journal:
         monkeypatch.setattr(sampling, "group_metrics", lambda groups, seconds: {})
         monkeypatch.setattr(loop, "check_errors", lambda groups, share: None)
         monkeypatch.setattr(loop, "group_metrics", lambda groups, seconds, prefix="": {"eval/reward/mean": 0.5})
+        monkeypatch.setattr(loop, "keep_evaluation", lambda *_: None)
         monkeypatch.setattr(loop, "write", lambda session, step, groups: None)
         monkeypatch.setattr(loop, "record", lambda session, step, values, groups: self.done.append(step))
         monkeypatch.setattr(loop, "learn_from_groups", self._learn)
@@ -117,6 +118,17 @@ def test_a_finished_run_that_is_resumed_trains_nothing_and_saves_nothing_twice(m
     assert loop.train(journal.session, journal.saved[0]).step == 5
     assert journal.evaluated == []
     assert len(journal.saved) == 1
+
+
+def test_the_best_weights_are_saved_though_no_checkpoint_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    # rewards 0.1 at the start, 0.2 after step 2, 0.7 after 4, 0.3 after 6; checkpoints are due after 5 and 6, the last
+    rewards = iter([0.1, 0.2, 0.7, 0.3])
+    journal = Journal(monkeypatch, steps=6, every=2)
+    settings = ["steps=6", "evaluation.every=2", "checkpoint.every=5"]
+    journal.session.config = load_config(overrides=settings)
+    monkeypatch.setattr(loop, "group_metrics", lambda *_, **__: {"eval/reward/mean": next(rewards)})
+    loop.train(journal.session, LoopState())
+    assert [(s.step, s.best_step) for s in journal.saved] == [(2, 2), (4, 4), (5, 4), (6, 4)]
 
 
 def test_a_run_that_never_evaluates_does_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
 
 COMMON = ("trainer.ranks=2", "rollout.max_prompt_tokens=200", "rollout.kv_cache_gib=0.1", "rollout.max_num_seqs=32",
           "evaluation.every=0", "checkpoint.every=1", "checkpoint.keep_last=9", "trainer.learning_rate=1e-3",
-          "tracking.tensorboard=false")
+          "tracking.loggers=[]")
 ONLINE = ("rollout.prompts_per_step=4", "rollout.group_size=4", "rollout.max_new_tokens=12",
           "algorithm.reference_every=2", "task.verifier={folder}/rules.py:length_parity")
 VERIFIER = '''

@@ -35,6 +35,9 @@ Examples:
 @click.option("--seed", type=int, help="Of prompt order and sampling.")
 @click.option("--name", help="Name of the run's folder.  [default: task-algorithm-time]")
 @click.option("--runs", help="Folder of all runs.  [default: runs]")
+@click.option("--eval-every", type=int, metavar="N", help="Steps between held-out evaluations; 0 turns them off.")
+@click.option("--logger", "loggers", multiple=True, metavar="NAME",
+              help="Show the numbers here too: wandb, mlflow, trackio, prometheus; may be repeated.")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Any setting, e.g. rollout.group_size=16.")
 @click.option("--resume", metavar="RUN", help="Continue the run in this folder from its newest checkpoint.")
 @click.option("--resume-from", type=int, metavar="STEP", help="With --resume: from the checkpoint of this step.")
@@ -43,6 +46,7 @@ Examples:
 def command(**options: Any) -> None:
     """Train a model on a task by reinforcement learning with verifiable rewards."""
     from reasongym.planning import Hardware, plan, shape_of
+    from reasongym.tracking.loggers import check_loggers
 
     if options["resume_from"] is not None and not options["resume"]:
         raise ConfigError(message("--resume-from needs --resume", got=f"--resume-from {options['resume_from']}",
@@ -53,7 +57,11 @@ def command(**options: Any) -> None:
                                   expected="--dry-run --hardware TEXT", remedy="add --dry-run"))
     hardware = Hardware.described(described) if described is not None else Hardware.detect(options["runs"] or "runs")
     config = _resumed(options) if options["resume"] else _configured(options, hardware)
+    check_loggers(config.tracking.loggers)
     if options["dry_run"]:
+        from reasongym.training.task import make_task, reward_parts
+
+        reward_parts(config, make_task(config, training=True))
         click.echo(plan(config, hardware, shape_of(config.model.path)).describe())
         return
     from reasongym.training.run import resume_run, start_run  # torch and Ray: not for a dry run
@@ -72,6 +80,7 @@ def _configured(options: dict[str, Any], hardware: Any) -> RunConfig:
     named, of_recipe = _named(options), load_config(recipe)
     if options["task"] not in (None, of_recipe.task.name):
         named |= {"task.settings": {}}  # the recipe's are of its own task
+    named |= _more_loggers(options, of_recipe)
     if options["algorithm"] not in (None, of_recipe.algorithm.name):
         named |= {"algorithm": {"name": _known(options["algorithm"])}}  # the recipe's settings are of its own algorithm
     return load_config(recipe, options=named, overrides=options["overrides"])
@@ -97,16 +106,25 @@ def _resumed(options: dict[str, Any]) -> RunConfig:
         raise ConfigError(message(f"no run to resume in {run}.{nearest(run.name, siblings)}", got=str(run),
                                   expected="a run's folder with a config.yaml", remedy="check the path"))
     named = {key: value for key, value in _named(options).items() if key not in {"name", "runs"}}
-    if options["algorithm"] not in (None, load_config(str(run / "config.yaml")).algorithm.name):
+    of_run = load_config(str(run / "config.yaml"))
+    named |= _more_loggers(options, of_run)
+    if options["algorithm"] not in (None, of_run.algorithm.name):
         raise ConfigError(message("a run is resumed with its own algorithm", got=f"--algorithm {options['algorithm']}",
                                   expected=f"that of {run / 'config.yaml'}",
                                   remedy="leave --algorithm out, or start a run with --model RUN/final"))
     return load_config(str(run / "config.yaml"), options=named, overrides=options["overrides"])
 
 
+def _more_loggers(options: dict[str, Any], before: RunConfig) -> dict[str, object]:
+    """--logger, beside those that are there."""
+    return {"tracking.loggers": [*dict.fromkeys([*before.tracking.loggers, *options["loggers"]])]} \
+        if options["loggers"] else {}
+
+
 def _named(options: dict[str, Any]) -> dict[str, object]:
     """Command-line options as configuration keys; those not given are left out."""
     keys = {"task": "task.name", "model": "model.path", "data": "task.data",
-            "verifier": "task.verifier", "steps": "steps", "seed": "seed", "name": "name", "runs": "runs"}
+            "verifier": "task.verifier", "steps": "steps", "seed": "seed", "name": "name", "runs": "runs",
+            "eval_every": "evaluation.every"}
     return {key: options[option] for option, key in keys.items() if options[option] is not None}
 

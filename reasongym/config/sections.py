@@ -110,6 +110,13 @@ class RolloutConfig(Section):
     """KV cache of a CPU engine."""
     max_num_seqs: Positive = 256
     """Answers an engine samples at one time."""
+    mode: Literal["sync", "async"] = "sync"
+    """`sync` samples a step, then trains on it. `async` goes on sampling while the ranks train."""
+    max_staleness: Natural = 1
+    """Of `async`: versions of the policy that may lie between a group's first token and its training. 0: in turns."""
+    in_flight: Literal["keep", "recompute", "drain"] = "keep"
+    """Of `async`: answers that new weights meet half-way go on from their KV cache, go on after it was computed anew,
+    or end before the weights are taken."""
     start_timeout_s: Annotated[float, Field(gt=0)] = 900.0
     """Longest wait for an engine to start, in seconds."""
     completion_timeout_s: Annotated[float, Field(gt=0)] = 1200.0
@@ -197,7 +204,7 @@ class CheckpointConfig(Section):
     keep_last: Positive = 2
     """Newest checkpoints that are kept."""
     keep_best: bool = True
-    """Also keep the one with the best held-out reward."""
+    """Also write one where an evaluation finds the best held-out reward so far, and keep it."""
 
 
 class EvaluationConfig(Section):
@@ -213,13 +220,25 @@ class EvaluationConfig(Section):
     """Answers to each."""
     temperature: Annotated[float, Field(ge=0)] = 0.0
     """0 is greedy."""
+    store: str | None = None
+    """Results store that each evaluation enters: a file, or an address without a password; None for none."""
 
 
 class TrackingConfig(Section):
     """What is written down."""
 
-    tensorboard: bool = True
-    """Write TensorBoard's event files."""
+    loggers: tuple[Literal["tensorboard", "wandb", "mlflow", "trackio", "prometheus"], ...] = ("tensorboard",)
+    """Where the numbers are shown beside `metrics.jsonl`; see Loggers."""
+    project: str | None = None
+    """Project or experiment of a service; None is that of its environment variable, else `reasongym`."""
+    answers: Natural = 8
+    """Answers of a step that services with tables are sent; 0 sends none."""
+    logger_timeout_s: Annotated[float, Field(gt=0)] = 60.0
+    """Longest wait for a service: for one row, which the training does not wait for, and at the end, in seconds."""
+    prometheus_host: str = "127.0.0.1"
+    """Address that the logger `prometheus` listens on; 0.0.0.0 lets other machines read the numbers."""
+    prometheus_port: Annotated[int, Field(ge=0, le=65535)] = 9464
+    """Port of it; 0 takes a free one."""
     rollouts: bool = True
     """Write every answer to `rollouts/`."""
 

@@ -10,7 +10,15 @@ from reasongym.planning.hardware import Hardware
 from reasongym.planning.memory import Device, Dtype
 from reasongym.planning.shapes import ModelShape
 
-__all__ = ["Transport", "check_shape", "resolve_device", "resolve_dtype", "resolve_gpus_per_node", "resolve_transport"]
+__all__ = [
+    "Transport",
+    "check_mode",
+    "check_shape",
+    "resolve_device",
+    "resolve_dtype",
+    "resolve_gpus_per_node",
+    "resolve_transport",
+]
 
 Transport = Literal["shared_memory", "nccl", "ipc"]
 
@@ -68,6 +76,14 @@ def resolve_transport(config: RunConfig, device: Device) -> Transport:
         raise ConfigError(message(f"sync.transport {asked} {fault}", got=f"sync.transport={config.sync.transport}",
                                   expected="a transport that reaches every engine", remedy=remedy))
     return asked
+
+
+def check_mode(config: RunConfig, device: Device) -> None:
+    """Raises ConfigError where engines cannot go on while the ranks train."""
+    if config.rollout.mode == "async" and device == "cuda" and config.resources.placement == "shared":
+        raise ConfigError(message("asynchronous sampling needs GPUs of its own", expected="engines and ranks apart",
+                                  got="rollout.mode=async, resources.placement=shared",
+                                  remedy="resources.placement=separate, or rollout.mode=sync"))
 
 
 def check_shape(config: RunConfig, shape: ModelShape) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from reasongym.config import RunConfig
 from reasongym.planning.budgets import Budget, Needs, budgets, check_budgets, check_cache
 from reasongym.planning.checks import (
+    check_mode,
     check_shape,
     resolve_device,
     resolve_dtype,
@@ -32,6 +33,7 @@ def plan(config: RunConfig, hardware: Hardware, shape: ModelShape | None) -> Pla
     device = resolve_device(config, hardware)
     dtype = resolve_dtype(config, hardware, device)
     transport = resolve_transport(config, device)
+    check_mode(config, device)
     if shape is not None:
         check_shape(config, shape)
     placement = place(config, gpus_per_node=resolve_gpus_per_node(config, hardware, device))

@@ -1,15 +1,19 @@
-"""One vLLM engine behind a Ray actor: sampling one completion a call, weight reception, sleep.
+"""One vLLM engine behind a Ray actor: sampling, weight reception, sleep.
 
-vLLM runs its core in processes of its own; this actor is their front and never holds weights itself.
+vLLM runs its core in processes of its own; this actor is their front and never holds weights itself. Requests come and
+completions go in lists: a Ray call a completion would cost the driver more than all else that it does.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import functools
 import logging
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reasongym.records import Completion, FinishReason
@@ -39,24 +43,56 @@ class Engine:
         from vllm.v1.engine.async_llm import AsyncLLM
 
         logging.getLogger("vllm").setLevel(logging.WARNING)
-        self.settings, self.index, self.version, self.count = settings, index, 0, 0
+        self.settings, self.index, self.count, self.version = settings, index, 0, "0"
+        self.tasks: dict[int, asyncio.Future[Completion]] = {}
+        self.ended: list[tuple[int, asyncio.Future[Completion]]] = []
+        self.arrival = asyncio.Event()
         self.llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**_engine_arguments(settings)))
 
     async def ready(self) -> int:
         """Answers once the engine is built: this actor's index."""
         return self.index
 
-    async def generate(self, token_ids: tuple[int, ...], sampling: Mapping[str, Any]) -> Completion:
-        """Sample one completion. sampling: max_tokens, temperature, seed."""
+    async def submit(self, requests: Sequence[tuple[int, tuple[int, ...], Mapping[str, Any]]]) -> None:
+        """Begin to sample. Each is (number, prompt's token ids, sampling: max_tokens, temperature, seed)."""
+        for number, token_ids, sampling in requests:
+            task = asyncio.ensure_future(self._sample(token_ids, sampling))
+            self.tasks[number] = task
+            task.add_done_callback(functools.partial(self._ended, number))
+
+    async def completions(self, timeout_s: float) -> list[tuple[int, Completion]]:
+        """What ended since the last call; waits up to `timeout_s` for something to end. Raises what sampling raised."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.arrival.wait(), timeout_s)
+        self.arrival.clear()
+        ended, self.ended = self.ended, []
+        return [(number, task.result()) for number, task in ended]
+
+    async def cancel(self) -> None:
+        """Forget all that is being sampled."""
+        tasks, self.tasks = list(self.tasks.values()), {}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self.ended = []
+
+    def _ended(self, number: int, task: asyncio.Future[Completion]) -> None:
+        if self.tasks.pop(number, None) is not None:
+            self.ended.append((number, task))
+            self.arrival.set()
+
+    async def _sample(self, token_ids: tuple[int, ...], sampling: Mapping[str, Any]) -> Completion:
         from vllm import SamplingParams, TokensPrompt
         from vllm.sampling_params import RequestOutputKind
 
-        started, version = time.monotonic(), self.version
+        started = time.monotonic()
         self.count += 1
         parameters = SamplingParams(**sampling, logprobs=0, output_kind=RequestOutputKind.FINAL_ONLY)
         final = None
-        async for output in self.llm.generate(TokensPrompt(prompt_token_ids=list(token_ids)), parameters,
-                                              request_id=f"{self.index}-{self.count}"):
+        # Prefixes are shared between requests of one version only. The cache cannot be emptied while something is being
+        # sampled: with asynchronous sampling a system prompt's keys and values would stay those of the first weights.
+        prompt = TokensPrompt(prompt_token_ids=list(token_ids), cache_salt=self.version)
+        async for output in self.llm.generate(prompt, parameters, request_id=f"{self.index}-{self.count}"):
             final = output
         assert final is not None
         sampled = final.outputs[0]
@@ -64,7 +100,7 @@ class Engine:
         return Completion(
             token_ids=ids,
             logprobs=tuple(float(entry[token].logprob) for token, entry in zip(ids, sampled.logprobs, strict=True)),
-            mask=(True,) * len(ids), versions=(version,) * len(ids), text=sampled.text,
+            mask=(True,) * len(ids), versions=_versions(sampled.weight_versions or (), len(ids)), text=sampled.text,
             finish_reason=FinishReason.LENGTH if sampled.finish_reason == "length" else FinishReason.STOP,
             seed=int(sampling["seed"]), engine=self.index, seconds=time.monotonic() - started)
 
@@ -74,8 +110,9 @@ class Engine:
         await self.llm.init_weight_transfer_engine(WeightTransferInitRequest(init_info=init_info))
 
     async def start_weight_update(self) -> None:
-        """Hold sampling, then open the update. Requests in flight freeze and go on under the new weights."""
-        await self.llm.pause_generation(mode="keep", clear_cache=False)
+        """Hold sampling, then open the update. What is in flight freezes, and goes on later, or ends first."""
+        await self.llm.pause_generation(mode="wait" if self.settings.in_flight == "drain" else "keep",
+                                        clear_cache=False)
         await self.llm.start_weight_update()
 
     async def update_weights(self, update_info: Any) -> None:
@@ -86,8 +123,8 @@ class Engine:
     async def finish_weight_update(self, weight_version: str | None = None) -> None:
         """Close the update, forget prefixes computed with the old weights, stamp the version, sample again."""
         await self.llm.finish_weight_update(weight_version)
-        await self.llm.reset_prefix_cache()
-        self.version = int(weight_version or self.version)
+        self.version = weight_version or self.version
+        await self.llm.reset_prefix_cache(reset_running_requests=self.settings.in_flight == "recompute")
         await self.llm.resume_generation()
 
     async def checksums(self) -> dict[str, str]:
@@ -108,6 +145,16 @@ class Engine:
     async def shutdown(self) -> None:
         """End vLLM's processes."""
         self.llm.shutdown()
+
+
+def _versions(spans: Sequence[Any], length: int) -> tuple[int, ...]:
+    """The policy version that sampled each token. spans: vLLM's, one a version, each from its first token on.
+
+    An engine that was given no weights yet calls its version "default": the run's first, 0.
+    """
+    ends = [*(span.start for span in spans[1:]), length]
+    return tuple(int(span.version) if span.version.isdigit() else 0
+                 for span, end in zip(spans, ends, strict=True) for _ in range(span.start, end)) or (0,) * length
 
 
 def _engine_arguments(settings: EngineSettings) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from reasongym.config import RunConfig
 from reasongym.planning import Plan
@@ -18,7 +19,8 @@ class EngineSettings:
     """How an engine is built; plain values, so that they travel to the actor's process as they are.
 
     model: a Hugging Face folder or hub id. transport: name of vLLM's weight-transfer backend, or None without training.
-    kv_cache_gib: for CPU engines; GPU engines size their cache by gpu_memory_utilization.
+    kv_cache_gib: for CPU engines; GPU engines size their cache by gpu_memory_utilization. in_flight: what becomes of
+    answers that new weights meet half-way (`rollout.in_flight`).
     """
 
     model: str
@@ -33,6 +35,7 @@ class EngineSettings:
     sleep_mode: bool = False
     trust_remote_code: bool = False
     transport: str | None = None
+    in_flight: Literal["keep", "recompute", "drain"] = "keep"
     seed: int = 0
 
 
@@ -44,7 +47,8 @@ def engine_settings(config: RunConfig, plan: Plan, model: str, *, transport: str
         tensor_parallel=r.tensor_parallel, max_num_seqs=r.max_num_seqs, kv_cache_gib=r.kv_cache_gib,
         gpu_memory_utilization=r.gpu_memory_utilization, enforce_eager=r.enforce_eager,
         sleep_mode=transport is not None and config.resources.placement == "shared",
-        trust_remote_code=config.model.trust_remote_code, transport=transport, seed=config.seed)
+        trust_remote_code=config.model.trust_remote_code, transport=transport, in_flight=r.in_flight,
+        seed=config.seed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

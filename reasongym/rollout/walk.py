@@ -20,12 +20,14 @@ class Walk(ABC, Generic[T]):
     """An endless, repeatable walk over rows.
 
     Position p of n rows is row `order(p // n)[p % n]`, where each epoch's order is a permutation that `shuffler(epoch)`
-    makes; without an end (rows None) the position is the row. So the walk's whole state is `position`.
+    makes; without an end (rows None) the position is the row. So the walk's whole state is `position`, and `again`:
+    earlier positions that are visited once more, first.
     """
 
     def __init__(self, rows: int | None, shuffler: Callable[[int], random.Random]) -> None:
         self.rows, self._shuffler = rows, shuffler
         self.position = 0
+        self.again: list[int] = []
         self.too_long = 0
         self._epoch: tuple[int, list[int]] = (-1, [])
 
@@ -40,16 +42,21 @@ class Walk(ABC, Generic[T]):
     def take(self, count: int) -> list[T]:
         """What the next `count` rows give; rows that give nothing are passed over. DataError when all are."""
         # range first: zip takes from the left before it ends, and a row taken is a row gone.
-        return [item for _, item in zip(range(count), self._walk(), strict=False)]
+        return [item for _, (item, _) in zip(range(count), self._walk(), strict=False)]
 
-    def _walk(self) -> Iterator[T]:
+    def take_one(self) -> tuple[T, int]:
+        """What the next row gives, and its position."""
+        return next(self._walk())
+
+    def _walk(self) -> Iterator[tuple[T, int]]:
         misses = 0
         while True:
-            item = self.read(self._row(self.position))
-            self.position += 1
+            position = self.again.pop(0) if self.again else self.position
+            item = self.read(self._row(position))
+            self.position = max(self.position, position + 1)
             if item is not None:
                 misses = 0
-                yield item
+                yield item, position
                 continue
             misses += 1
             # A row of use may be an epoch's first and the next one's last: 2 (n - 1) misses lie between them.

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import ray
 import torch
 
 from reasongym.errors import ConfigError, message
@@ -83,7 +84,7 @@ def _init_info(transport: str, *, rank: int, world_size: int) -> Any:
     with socket.socket() as probe:
         probe.bind(("", 0))
         port = probe.getsockname()[1]
-    return NCCLTrainerInitInfo(master_address=socket.gethostbyname(socket.gethostname()), master_port=port,
+    return NCCLTrainerInitInfo(master_address=ray.util.get_node_ip_address(), master_port=port,
                                world_size=world_size, packed=True, rank=rank)
 
 

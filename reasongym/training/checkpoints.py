@@ -31,7 +31,8 @@ NAME = re.compile(r"step-(\d{6,})")
 class LoopState:
     """Everything the loop needs to go on: all else is a function of the configuration and these.
 
-    step: optimizer batches done. position: prompts taken from the source. updates: optimizer steps (mini-batches and
+    step: optimizer batches done. position: prompts taken from the source. again: positions before it whose groups were
+    sampled ahead and not trained on. updates: optimizer steps (mini-batches and
     epochs counted). version: policy version the engines held. best_reward, best_step: of the best held-out evaluation.
     evaluated_step: that of the newest evaluation. kl_coefficient: of an adaptive KL penalty, None at its start.
     level, level_steps, level_score: of a curriculum: the present level (0: its first), the steps since the last
@@ -41,6 +42,7 @@ class LoopState:
 
     step: int = 0
     position: int = 0
+    again: tuple[int, ...] = ()
     updates: int = 0
     version: int = 0
     best_reward: float | None = None
@@ -113,7 +115,7 @@ class Checkpoints:
                                           got="; ".join(f"{k}: {a!r} for {b!r}" for k, (a, b) in wrong.items()),
                                           expected="the same model, ranks and ZeRO stage",
                                           remedy="resume with the configuration of the run's config.yaml"))
-        return LoopState(**content["state"]), path
+        return LoopState(**content["state"] | {"again": tuple(content["state"].get("again", ()))}), path
 
     def discard_after(self, step: int) -> None:
         """Remove checkpoints of later steps: a run that went back to `step` writes its own."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import socket
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from reasongym.planning.placement import Slot
 
 __all__ = ["Cluster", "ray_cluster"]
 
+CONNECT_TIMEOUT_S = 10.0
 OBJECT_STORE_BYTES = 512 * 2**20  # rollouts of a step; weights never pass through Ray's store
 
 
@@ -35,8 +37,18 @@ def ray_cluster(config: RunConfig, plan: Plan, *, wait_s: float = 120.0) -> Iter
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_worker_niceness", "0")  # Ray starts its workers at nice 15: here they are the work
     address = config.resources.ray_address
-    ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False,
-             **({} if address else {"num_cpus": plan.hardware.cores, "object_store_memory": OBJECT_STORE_BYTES}))
+    if address:
+        _check_reachable(address)
+    own = {} if address else {"num_cpus": plan.hardware.cores, "object_store_memory": OBJECT_STORE_BYTES}
+    try:
+        ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False,
+                 **own)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise ResourceError(message("Ray cannot be reached" if address else "Ray does not start",
+                                    got=f"{address or 'a new Ray here'}: {str(error).strip().splitlines()[0]}",
+                                    expected="a running head node" if address else "room for Ray's processes",
+                                    remedy="`ray status --address ADDRESS` on this machine" if address
+                                    else "`ray stop`, or free memory")) from error
     try:
         group = _reserve(config, plan, wait_s) if plan.device == "cuda" else None
         options = {kind: [_options(slot, group) for slot in plan.placement if slot.kind == kind]
@@ -44,6 +56,19 @@ def ray_cluster(config: RunConfig, plan: Plan, *, wait_s: float = 120.0) -> Iter
         yield Cluster(options["engine"], options["rank"], options["critic"])
     finally:
         ray.shutdown()
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself would try for minutes. Raises ResourceError where nothing listens at HOST:PORT."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():  # "auto"
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT_S).close()
+    except OSError as error:
+        raise ResourceError(message("no Ray cluster answers", got=f"{address}: {error}",
+                                    expected="the address that `ray start --head` printed",
+                                    remedy="correct --ray-address, or start the head node")) from error
 
 
 def _reserve(config: RunConfig, plan: Plan, wait_s: float) -> Any:

@@ -15,7 +15,7 @@ from reasongym.scoring import ScoringPool, reward
 from reasongym.tasks import RewardPart
 from reasongym.verifiers import Status
 
-__all__ = ["Collected", "Sampling", "check_errors", "collect", "group_metrics"]
+__all__ = ["Batch", "Collected", "Sampling", "check_errors", "collect", "group_metrics"]
 
 
 class Sampling(NamedTuple):
@@ -25,6 +25,14 @@ class Sampling(NamedTuple):
     max_new_tokens: int
     temperature: float
     seed: int
+
+
+class Batch(NamedTuple):
+    """A step's. groups: all that were sampled for it. chosen: those that are trained on."""
+
+    groups: list[Group]
+    chosen: list[Group]
+    metrics: dict[str, float]
 
 
 class Collected(NamedTuple):

@@ -14,6 +14,7 @@ from reasongym.tracking import write_rollouts
 from reasongym.training.checkpoints import LoopState
 from reasongym.training.collect import Sampling, check_errors, collect, group_metrics
 from reasongym.training.curriculum import level_of, moved
+from reasongym.training.evaluations import keep_evaluation
 from reasongym.training.learn import learn_from_file, learn_from_groups
 from reasongym.training.optimize import update_count
 from reasongym.training.sampling import sample, watching
@@ -32,7 +33,7 @@ def train(session: Session, state: LoopState) -> LoopState:
             with saved_on_failure(session, state):
                 state = evaluate(session, state)
         last = state.step >= config.steps
-        if last or (state.step and due(config.checkpoint.every, state.step, config.steps)):
+        if last or save_due(config, state):
             save(session, state)
         if last:
             return state
@@ -46,8 +47,7 @@ def train_step(session: Session, state: LoopState) -> LoopState:
     values: dict[str, float] = {}
     if config.algorithm.samples:
         with saved_on_failure(session, state):
-            session.start_at(state)
-            batch = sample(session, step)
+            batch = sample(session, state)
             groups, values = batch.groups, batch.metrics
             write(session, step, groups)
             check_errors(groups, config.scoring.max_error_share)
@@ -58,7 +58,8 @@ def train_step(session: Session, state: LoopState) -> LoopState:
         session.progress.phase(step, "updating", 0, 1)
         learnt = learn_from_file(session, state)
     values |= learnt.metrics
-    state = replace(state, step=step, position=session.source.position, version=state.version + 1,
+    position, again = session.place()
+    state = replace(state, step=step, position=position, again=again, version=state.version + 1,
                     updates=state.updates + update_count(config), kl_coefficient=learnt.kl_coefficient)
     if config.task.curriculum.last:
         values["task/level"] = float(level_of(config, state))
@@ -76,13 +77,16 @@ def evaluate(session: Session, state: LoopState) -> LoopState:
     sampling = Sampling(evaluation.samples, session.config.rollout.max_new_tokens, evaluation.temperature,
                         session.config.seed)
     started = time.monotonic()
-    groups = collect(session.engines, session.scoring, session.parts, session.held_out, sampling, step=0,
-                     watch=watching(session, state.step, "evaluating"),
-                     score_timeout_s=session.config.scoring.timeout_s).groups
+    with session.ahead.held() if session.ahead else contextlib.nullcontext():
+        found = collect(session.engines, session.scoring, session.parts, session.held_out, sampling, step=0,
+                        watch=watching(session, state.step, "evaluating"),
+                        score_timeout_s=session.config.scoring.timeout_s)
+    groups, seconds = found.groups, time.monotonic() - started
     check_errors(groups, session.config.scoring.max_error_share)
-    values = group_metrics(groups, time.monotonic() - started, prefix="eval/")
+    values = group_metrics(groups, seconds, prefix="eval/")
     session.metrics.write(state.step, values)
     session.progress.evaluation(state.step, values)
+    keep_evaluation(session, state.step, groups, (seconds - found.wait_seconds, seconds))
     reward, state = values["eval/reward/mean"], replace(state, evaluated_step=state.step)
     if state.best_reward is None or reward > state.best_reward:
         return replace(state, best_reward=reward, best_step=state.step)
@@ -92,6 +96,7 @@ def evaluate(session: Session, state: LoopState) -> LoopState:
 def record(session: Session, step: int, values: dict[str, float], groups: list[Group]) -> None:
     """Numbers to disk and to the screen; a diagnosis when learning cannot happen."""
     session.metrics.write(step, values)
+    session.loggers.answers(step, groups)
     session.progress.step(step, values)
     trouble = session.diagnosis.observe(step, groups) if groups else None
     if trouble:
@@ -127,6 +132,13 @@ def saved_on_failure(session: Session, state: LoopState) -> Iterator[None]:
 def evaluation_due(config: RunConfig, state: LoopState) -> bool:
     """Before the first step, every so many, and after the last; once each."""
     return state.evaluated_step != state.step and due(config.evaluation.every, state.step, config.steps)
+
+
+def save_due(config: RunConfig, state: LoopState) -> bool:
+    """Every so many steps, and where an evaluation has just found the best weights so far; not before the first."""
+    every = config.checkpoint.every
+    is_best = config.checkpoint.keep_best and state.step == state.best_step
+    return every > 0 and state.step > 0 and (is_best or due(every, state.step, config.steps))
 
 
 def due(every: int, step: int, last: int) -> bool:

@@ -20,6 +20,7 @@ from reasongym.scoring import ScoringPool
 from reasongym.sync.transports import backend_name
 from reasongym.tasks import RewardPart, Task
 from reasongym.tracking import MetricsLog, Progress, RunFolder
+from reasongym.tracking.loggers import Loggers
 from reasongym.training.checkpoints import Checkpoints
 from reasongym.training.cluster import Cluster, ray_cluster
 from reasongym.training.critic import CriticRank, critic_settings
@@ -34,8 +35,8 @@ __all__ = ["open_session", "run_checkpoints"]
 
 
 @contextlib.contextmanager
-def open_session(config: RunConfig, plan: Plan, folder: RunFolder, progress: Progress, *, task: Task,
-                 parts: Sequence[RewardPart], examples: OfflineSource | None = None) -> Iterator[Session]:
+def open_session(config: RunConfig, plan: Plan, folder: RunFolder, progress: Progress, loggers: Loggers, *,
+                 task: Task, parts: Sequence[RewardPart], examples: OfflineSource | None = None) -> Iterator[Session]:
     """Start everything, cheap and likely to fail first. Engines and ranks load side by side."""
     model = model_folder(config.model.path)
     tokenizer = load_tokenizer(model, trust_remote_code=config.model.trust_remote_code)
@@ -44,7 +45,7 @@ def open_session(config: RunConfig, plan: Plan, folder: RunFolder, progress: Pro
     held_out = _held_out(config, task, tokenizer)
     with contextlib.ExitStack() as stack:
         scoring = stack.enter_context(ScoringPool.configured(parts, config.scoring))
-        metrics = MetricsLog(folder, config.tracking.tensorboard)
+        metrics = MetricsLog(folder, "tensorboard" in config.tracking.loggers, loggers.row, progress.note)
         stack.callback(metrics.close)
         for note in metrics.notes:
             progress.note(note)
@@ -69,10 +70,12 @@ def open_session(config: RunConfig, plan: Plan, folder: RunFolder, progress: Pro
             ranks.call("connect", plan.transport, engines.engines, config.rollout.tensor_parallel,
                        config.sync.timeout_s)
         checkpoints = run_checkpoints(config, folder, task, examples)
-        yield Session(config=config, plan=plan, model=model, task=task, parts=tuple(parts), prompts=prompts,
+        session = Session(config=config, plan=plan, model=model, task=task, parts=tuple(parts), prompts=prompts,
                       held_out=held_out, engines=engines, ranks=ranks, critic=critic, scoring=scoring, folder=folder,
                       metrics=metrics, progress=progress, checkpoints=checkpoints, weight_bytes=counts["bytes"],
-                      examples=examples)
+                      examples=examples, loggers=loggers)
+        stack.callback(session.stop_sampling)
+        yield session
 
 
 def _critic(config: RunConfig, policy: RankSettings, cluster: Cluster,
@@ -93,7 +96,9 @@ def _held_out(config: RunConfig, task: Task, tokenizer: Any) -> list[Prompt]:
         return []
     source = PromptSource(task, config.evaluation.split, tokenizer=tokenizer, seed=config.seed,
                           max_tokens=config.rollout.max_prompt_tokens)
-    return source.take(min(config.evaluation.prompts, source.rows or config.evaluation.prompts))
+    taken = source.take(min(config.evaluation.prompts, source.rows or config.evaluation.prompts))
+    # In the order of `reasongym eval`; each once, where rows that were too long had the walk begin again.
+    return sorted({prompt.example.index: prompt for prompt in taken}.values(), key=lambda prompt: prompt.example.index)
 
 
 def run_checkpoints(config: RunConfig, folder: RunFolder, task: Task,

@@ -16,11 +16,15 @@ from reasongym.planning import Hardware, Plan, plan, shape_of
 from reasongym.planning.placement import num_critic_ranks, num_engines
 from reasongym.tasks import RewardPart, Task
 from reasongym.tracking import Progress, RunFolder, environment, read_metrics, write_report
+from reasongym.tracking.ending import failure_recorded, write_ending
+from reasongym.tracking.loggers import Loggers, RunInfo, check_loggers
 from reasongym.training.checkpoints import LoopState
+from reasongym.training.evaluations import check_store, discard_evaluations_after
 from reasongym.training.loop import train
 from reasongym.training.lora import check_lora
 from reasongym.training.offline import OfflineSource, offline_source
 from reasongym.training.opening import open_session, run_checkpoints
+from reasongym.training.overlap import overlap_facts, overlap_note
 from reasongym.training.quiet import quiet_libraries
 from reasongym.training.session import Interrupted, Session
 from reasongym.training.task import make_task, reward_parts
@@ -48,8 +52,9 @@ def start_run(config: RunConfig, hardware: Hardware) -> int:
     folder = RunFolder(Path(config.runs) / name)
     with _alone(folder):
         folder.write_config(dump_yaml(config))
-        folder.write_environment(environment(_facts(job)))
-        return _run(config, job, folder, saved=None)
+        overlap = overlap_facts(config, job.task)
+        folder.write_environment(environment({**_facts(job), **overlap}))
+        return _run(config, job, folder, saved=None, told=overlap_note(overlap))
 
 
 def resume_run(config: RunConfig, hardware: Hardware, path: Path, *, step: int | None) -> int:
@@ -73,12 +78,15 @@ def _alone(folder: RunFolder) -> Iterator[None]:
             raise ConfigError(message(f"the run {folder.path} is going on", got="another process that trains in it",
                                       expected="a run that has ended", remedy="stop that process first, or wait")
                               ) from error
-        yield
+        with failure_recorded(folder.path):
+            yield
 
 
 def _prepare(config: RunConfig, hardware: Hardware) -> Job:
     from reasongym.models import load_tokenizer, model_folder
 
+    check_loggers(config.tracking.loggers)
+    check_store(config.evaluation.store)
     model = model_folder(config.model.path)
     check_lora(config.model.lora, model, trust_remote_code=config.model.trust_remote_code)
     planned = plan(config, hardware, shape_of(config.model.path))
@@ -91,23 +99,37 @@ def _prepare(config: RunConfig, hardware: Hardware) -> Job:
     return Job(planned, task, parts, offline_source(config, task, tokenizer))
 
 
-def _run(config: RunConfig, job: Job, folder: RunFolder, *, saved: tuple[LoopState, Path | None] | None) -> int:
+def _run(config: RunConfig, job: Job, folder: RunFolder, *, saved: tuple[LoopState, Path | None] | None,
+         told: str = "") -> int:
     with Progress(config.steps) as progress:
         _announce(progress, config, job, folder)
-        with open_session(config, job.plan, folder, progress, task=job.task, parts=job.parts,
-                          examples=job.examples) as session:
+        if told:
+            progress.note(told)
+        with (_loggers(config, folder, progress) as loggers,
+              open_session(config, job.plan, folder, progress, loggers, task=job.task, parts=job.parts,
+                           examples=job.examples) as session):
             try:
                 with session.stop.listening():
                     state = _restore(session, *saved) if saved else LoopState()
                     train(session, state)
             except Interrupted:
+                loggers.outcome = "stopped"
+                write_ending(folder.path, "stopped")
                 write_report(folder.path)
                 return INTERRUPTED
             progress.note("writing the final model and the report")
             _export(session)
+        write_ending(folder.path, "finished")
         write_report(folder.path)
         progress.summary(folder.path, session.metrics.read(), task=config.task.name, model=config.model.path)
     return 0
+
+
+def _loggers(config: RunConfig, folder: RunFolder, progress: Progress) -> Loggers:
+    t = config.tracking
+    run = RunInfo(name=folder.name, folder=str(folder.path.resolve()), config=config.model_dump(mode="json"),
+                  project=t.project, prometheus_host=t.prometheus_host, prometheus_port=t.prometheus_port)
+    return Loggers(t.loggers, run, timeout_s=t.logger_timeout_s, answers=t.answers, tell=progress.note)
 
 
 def _saved(config: RunConfig, job: Job, folder: RunFolder, step: int | None) -> tuple[LoopState, Path | None]:
@@ -128,6 +150,7 @@ def _restore(session: Session, state: LoopState, path: Path | None) -> LoopState
     for file in session.folder.rollouts.glob("step-*.parquet"):
         if int(file.stem.removeprefix("step-")) > state.step:
             file.unlink()
+    discard_evaluations_after(session.folder, state.step)
     session.progress.note(f"resumed from step {state.step} ({path or 'the run ended before its first checkpoint'})")
     return state
 
@@ -137,7 +160,7 @@ def _export(session: Session) -> None:
     target = session.folder.final
     scratch, aside = (session.folder.path / f".final.{name}" for name in ("tmp", "old"))
     shutil.rmtree(scratch, ignore_errors=True)
-    session.ranks.call("export", str(scratch), session.model)
+    session.ranks.call("export", str(scratch.absolute()), session.model)
     if target.exists():
         target.rename(aside)
     scratch.rename(target)

@@ -5,27 +5,27 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from reasongym.algorithms import dapo
 from reasongym.errors import ScoringError, message
 from reasongym.records import Group, Prompt
-from reasongym.training.collect import Collected, Sampling, collect, group_metrics
+from reasongym.training.checkpoints import LoopState
+from reasongym.training.collect import Batch, Collected, Sampling, collect, group_metrics
 from reasongym.training.session import Session
 
-__all__ = ["Batch", "sample", "watching"]
+__all__ = ["sample", "watching"]
 
 
-class Batch(NamedTuple):
-    """groups: all that were sampled. chosen: those that are trained on."""
+def sample(session: Session, state: LoopState) -> Batch:
+    """The groups of the step after `state`. Raises ScoringError when dynamic sampling finds no group that differs."""
+    if session.config.rollout.mode == "async":
+        return session.sampled_ahead(state).batch(watching(session, state.step + 1, "waiting for groups"))
+    session.start_at(state)
+    return _in_turn(session, state.step + 1)
 
-    groups: list[Group]
-    chosen: list[Group]
-    metrics: dict[str, float]
 
-
-def sample(session: Session, step: int) -> Batch:
-    """The step's groups and what they say. Raises ScoringError when dynamic sampling finds no group that differs."""
+def _in_turn(session: Session, step: int) -> Batch:
+    """While the ranks wait."""
     started, wanted = time.monotonic(), session.config.rollout.prompts_per_step
     dynamic = getattr(session.config.algorithm, "dynamic_sampling", None)
     if dynamic is None or not dynamic.enabled:

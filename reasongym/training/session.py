@@ -20,7 +20,9 @@ from reasongym.scoring import ScoringPool
 from reasongym.sync.checksums import compare
 from reasongym.tasks import RewardPart, Task
 from reasongym.tracking import Diagnosis, MetricsLog, Progress, RunFolder
+from reasongym.tracking.loggers import Loggers
 from reasongym.training.checkpoints import Checkpoints, LoopState
+from reasongym.training.continuous import Continuous
 from reasongym.training.curriculum import task_at
 from reasongym.training.group import RankGroup
 from reasongym.training.offline import OfflineSource
@@ -63,7 +65,7 @@ class Stop:
 class Session:
     """One run's parts. `model`: a path for loaders; `parts`: reward parts with the run's verifier and weights.
 
-    examples: of an algorithm that learns from a file. critic: of PPO.
+    examples: of an algorithm that learns from a file. critic: of PPO. ahead: sampling that goes on by itself.
     """
 
     config: RunConfig
@@ -79,6 +81,7 @@ class Session:
     folder: RunFolder
     checkpoints: Checkpoints
     metrics: MetricsLog
+    loggers: Loggers
     progress: Progress
     weight_bytes: int
     examples: OfflineSource | None = None
@@ -86,6 +89,8 @@ class Session:
     diagnosis: Diagnosis = field(default_factory=Diagnosis)
     stop: Stop = field(default_factory=Stop)
     verified: bool = False
+    store_failed: bool = False
+    ahead: Continuous | None = None
 
     @property
     def source(self) -> PromptSource | OfflineSource:
@@ -94,7 +99,29 @@ class Session:
 
     def start_at(self, state: LoopState) -> None:
         """Prompts go on where `state` stands, at its level."""
-        self.prompts.position = state.position
+        self.prompts.position, self.prompts.again = state.position, list(state.again)
+        self._set_level(state)
+
+    def sampled_ahead(self, state: LoopState) -> Continuous:
+        """The sampling that goes on by itself: begun at `state` when it is first asked for."""
+        if self.ahead is None:
+            self.start_at(state)
+            self.ahead = Continuous(self.config, engines=self.engines, scoring=self.scoring, parts=self.parts,
+                                    prompts=self.prompts, version=state.version, steps=self.config.steps - state.step)
+        self._set_level(state)
+        return self.ahead
+
+    def place(self) -> tuple[int, tuple[int, ...]]:
+        """Position of the prompts, and those before it that have to be sampled again."""
+        return self.ahead.place() if self.ahead else (self.source.position, tuple(self.source.again))
+
+    def stop_sampling(self) -> None:
+        """End what goes on by itself."""
+        ahead, self.ahead = self.ahead, None
+        if ahead:
+            ahead.close()
+
+    def _set_level(self, state: LoopState) -> None:
         if self.config.task.curriculum.last:
             self.prompts.task = task_at(self.config, state)
 
@@ -110,6 +137,8 @@ class Session:
         if self.plan.shares_gpus:
             self.engines.call("wake_up")
         digests = self.ranks.call("send_weights", version, verify)[0]
+        if self.ahead:
+            self.ahead.advance(version)
         values = {"sync/seconds": time.monotonic() - started, "sync/bytes": float(self.weight_bytes)}
         if verify and self.config.rollout.tensor_parallel == 1:
             for index, got in enumerate(self.engines.call("checksums")):
@@ -120,15 +149,17 @@ class Session:
 
     def save_weights(self, folder: str) -> None:
         """Policy and critic to the checkpoint `folder`."""
-        self.ranks.call("save", folder)
+        target = Path(folder).absolute()  # the ranks' working folder may be another one
+        self.ranks.call("save", str(target))
         if self.critic is not None:
-            self.critic.call("save", str(Path(folder) / CRITIC))
+            self.critic.call("save", str(target / CRITIC))
 
     def load_weights(self, folder: str) -> None:
         """What `save_weights` wrote."""
-        self.ranks.call("load", folder)
+        source = Path(folder).absolute()
+        self.ranks.call("load", str(source))
         if self.critic is not None:
-            self.critic.call("load", str(Path(folder) / CRITIC))
+            self.critic.call("load", str(source / CRITIC))
 
     def release_engines(self) -> None:
         """Where engine and trainer share a GPU: the engine sleeps while the trainer works."""
