@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="the training stack is not installed")
 
 
-from reasongym.errors import SyncError  # noqa: E402
+from reasongym.errors import EngineError, SyncError  # noqa: E402
 from reasongym.records import Completion, FinishReason, Prompt  # noqa: E402
 from reasongym.sync.checksums import compare, digest  # noqa: E402
 from reasongym.tasks import Example  # noqa: E402
 
+LOSSES: list[str] = []
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(400)]
 
 
@@ -30,7 +32,8 @@ def pool(tiny: Path) -> Iterator[Any]:
              object_store_memory=100 * 2**20)
     settings = EngineSettings(model=str(tiny), dtype="float32", device="cpu", max_tokens=128, kv_cache_gib=0.1,
                               max_num_seqs=16)
-    pool = EnginePool(settings, [({"num_cpus": 0}, {})], start_timeout_s=300, completion_timeout_s=120)
+    pool = EnginePool(settings, [({"num_cpus": 0}, {})], start_timeout_s=300, completion_timeout_s=300, restarts=2,
+                      on_loss=LOSSES.append)
     try:
         pool.wait_ready()
         yield pool
@@ -39,12 +42,13 @@ def pool(tiny: Path) -> Iterator[Any]:
         ray.shutdown()
 
 
-def sampled(pool: Any, *, seed: int, temperature: float = 1.0, samples: int = 4) -> dict[tuple[int, int], Completion]:
+def sampled(pool: Any, *, seed: int, temperature: float = 1.0, samples: int = 4,
+            tokens: int = 10) -> dict[tuple[int, int], Completion]:
     from reasongym.rollout.requests import requests_for
 
     prompts = [Prompt(example=Example(task="t", split="test", index=i, messages=(), reference=""), text="",
                       token_ids=tuple(range(100 + i, 120 + i))) for i in range(2)]
-    requests = requests_for(prompts, samples=samples, max_new_tokens=10, temperature=temperature, seed=seed, step=1)
+    requests = requests_for(prompts, samples=samples, max_new_tokens=tokens, temperature=temperature, seed=seed, step=1)
     return {request.key: completion for request, completion in pool.stream(requests)}
 
 
@@ -68,6 +72,27 @@ def test_logprobs_are_of_the_temperature_scaled_distribution(pool: Any, tiny: Pa
     assert completion.finish_reason in (FinishReason.LENGTH, FinishReason.STOP)
 
 
+def processes(name: str) -> list[Any]:
+    """Of this test's Ray, by the name that they give themselves."""
+    import psutil
+
+    return [process for process in psutil.Process().children(recursive=True) if name in " ".join(process.cmdline())]
+
+
+@pytest.mark.parametrize("victim", ["VLLM::EngineCore", "ray::Engine"])
+def test_an_engine_that_is_killed_is_replaced_and_its_requests_are_answered_the_same(pool: Any, victim: str) -> None:
+    """The core is what samples; the actor is its front."""
+    expected = {key: completion.token_ids for key, completion in sampled(pool, seed=5, tokens=100).items()}
+    everyone = processes("VLLM::") + processes("ray::Engine")
+    (killed,) = processes(victim)
+    losses = len(LOSSES)
+    threading.Timer(0.2, killed.kill).start()
+    found = {key: completion.token_ids for key, completion in sampled(pool, seed=5, tokens=100).items()}
+    assert found == expected
+    assert len(LOSSES) == losses + 1, "it had answered before it was killed"
+    assert [process for process in everyone if process.is_running()] == []
+
+
 def test_one_changed_element_of_an_engines_weights_is_noticed(pool: Any, tiny: Path) -> None:
     from safetensors.torch import load_file
 
@@ -76,3 +101,9 @@ def test_one_changed_element_of_an_engines_weights_is_noticed(pool: Any, tiny: P
     pool.call("corrupt", "model.norm.weight")
     with pytest.raises(SyncError, match=r"(?s)1 of \d+ tensors differ: model\.norm\.weight"):
         compare(trainer, pool.call("checksums")[0], engine=0, version=0)
+
+
+def test_an_engine_that_dies_once_too_often_ends_the_run_with_its_reason(pool: Any) -> None:
+    threading.Timer(0.2, processes("VLLM::EngineCore")[0].kill).start()
+    with pytest.raises(EngineError, match="failed while sampling"):
+        sampled(pool, seed=5, tokens=100)

@@ -121,6 +121,8 @@ class RolloutConfig(Section):
     """Longest wait for an engine to start, in seconds."""
     completion_timeout_s: Annotated[float, Field(gt=0)] = 1200.0
     """Longest wait for any next completion."""
+    max_restarts: Natural = 3
+    """Times each engine is started anew after it has died, before the run ends."""
 
 
 class TrainerConfig(Section):

@@ -50,7 +50,8 @@ class Engine:
         self.llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**_engine_arguments(settings)))
 
     async def ready(self) -> int:
-        """Answers once the engine is built: this actor's index."""
+        """Answers once the engine is built and while vLLM's own processes live: this actor's index."""
+        await self.llm.check_health()
         return self.index
 
     async def submit(self, requests: Sequence[tuple[int, tuple[int, ...], Mapping[str, Any]]]) -> None:

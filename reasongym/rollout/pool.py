@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import ray
@@ -19,25 +20,43 @@ __all__ = ["EnginePool"]
 LISTEN_S = 30.0
 """How long an engine holds a call for completions before it answers that there is none."""
 SHORT_WAIT_S = 1.0
+HEALTH_TIMEOUT_S = 30.0
 
 
 class EnginePool:
-    """N engines. `placements`: Ray options and environment variables an engine; its length is N."""
+    """N engines. `placements`: Ray options and environment variables an engine; its length is N.
+
+    An engine that dies is started anew, up to `restarts` times each, and what it was sampling is asked of the others.
+    Where a trainer feeds the engines, a new one serves once it has the present weights: `joining` says that some wait
+    for them, `wait_joining` and `serve` stand before and after the transfer. on_loss is told why, in the thread that
+    found out.
+    """
 
     def __init__(self, settings: EngineSettings, placements: Sequence[tuple[dict[str, Any], dict[str, str]]], *,
-                 start_timeout_s: float, completion_timeout_s: float) -> None:
+                 start_timeout_s: float, completion_timeout_s: float, restarts: int = 0,
+                 on_loss: Callable[[str], None] = lambda _: None) -> None:
         self.completion_timeout_s = completion_timeout_s
         self.call_timeout_s = start_timeout_s
-        common = actor_environment(settings.device)
-        remote = ray.remote(Engine)
-        self.engines = [remote.options(runtime_env={"env_vars": common | variables}, max_concurrency=4096, **options)
-                        .remote(settings, index) for index, (options, variables) in enumerate(placements)]
+        self.settings, self._placements, self._on_loss = settings, list(placements), on_loss
+        self.engines = [self._start(index) for index in range(len(placements))]
         self.load = [0] * len(self.engines)
+        self.serving = set(range(len(self.engines)))
+        self.num_replaced = 0
+        self._restarts_left = [restarts] * len(self.engines)
+        self._starting: dict[int, Any] = {}
         self._in_flight: dict[int, tuple[Request, int]] = {}
         self._listening: dict[int, Any] = {}
+        self._waiting: list[Request] = []
         self._unclaimed: list[tuple[Request, Completion]] = []
         self._next = 0
         self._heard = time.monotonic()
+        self._lock = threading.RLock()
+
+    def _start(self, index: int) -> Any:
+        options, variables = self._placements[index]
+        environment = {"env_vars": actor_environment(self.settings.device) | variables}
+        return ray.remote(Engine).options(runtime_env=environment, max_concurrency=4096, **options).remote(
+            self.settings, index)
 
     def wait_ready(self) -> None:
         """Block until every engine answers. Raises EngineError with the engine's own reason, or at the deadline."""
@@ -58,43 +77,121 @@ class EnginePool:
                                       remedy="`reasongym doctor`; smaller rollout.kv_cache_gib or max_new_tokens")
                               ) from error
 
+    @property
+    def joining(self) -> bool:
+        """Whether engines were started anew and do not serve yet."""
+        return len(self.serving) < len(self.engines)
+
+    def wait_joining(self) -> None:
+        """Block until those answer. Raises EngineError as `wait_ready` does."""
+        self.call("ready", what="start")
+
+    def serve(self) -> None:
+        """All engines hold the present weights."""
+        with self._lock:
+            self._starting = {}
+            self.serving = set(range(len(self.engines)))
+
+    def replace_dead(self) -> bool:
+        """Start all engines anew where one of them has died, since none is sure to be whole after a transfer that broke
+        off; whether that was so. Raises EngineError where one has died too often."""
+        answers = [engine.ready.remote() for engine in self.engines]
+        answered, _ = ray.wait(answers, num_returns=len(answers), timeout=HEALTH_TIMEOUT_S)
+        reasons = [_reason_of(answer) if answer in answered else "it does not answer" for answer in answers]
+        reason = next(filter(None, reasons), "")
+        for engine in range(len(self.engines)) if reason else ():
+            self._lose(engine, reasons[engine] or f"beside one that died: {reason}")
+        return bool(reason)
+
     def submit(self, requests: Sequence[Request]) -> None:
         """Dispatch every request to the engine with the fewest in flight. One thread at a time uses the pool."""
         by_engine: dict[int, list[Any]] = {}
-        if not self._in_flight:
-            self._heard = time.monotonic()
-        for request in requests:
-            engine = min(range(len(self.engines)), key=self.load.__getitem__)
-            self.load[engine] += 1
-            self._in_flight[self._next] = (request, engine)
-            sampling = {"max_tokens": request.max_new_tokens, "temperature": request.temperature, "seed": request.seed}
-            by_engine.setdefault(engine, []).append((self._next, request.prompt.token_ids, sampling))
-            self._next += 1
-        for engine, numbered in by_engine.items():
-            self.engines[engine].submit.remote(numbered)
+        with self._lock:
+            if not self._in_flight:
+                self._heard = time.monotonic()
+            if not self.serving:
+                self._waiting += requests
+                return
+            for request in requests:
+                engine = min(self.serving, key=self.load.__getitem__)
+                self.load[engine] += 1
+                self._in_flight[self._next] = (request, engine)
+                sampling = {"max_tokens": request.max_new_tokens, "temperature": request.temperature,
+                            "seed": request.seed}
+                by_engine.setdefault(engine, []).append((self._next, request.prompt.token_ids, sampling))
+                self._next += 1
+            for engine, numbered in by_engine.items():
+                self.engines[engine].submit.remote(numbered)
 
     def take(self, timeout_s: float) -> list[tuple[Request, Completion]]:
         """Completions, in the order they ended; waits up to `timeout_s` for the first, where one is in flight.
 
-        Raises EngineError when an engine dies or nothing has ended for `completion_timeout_s`.
+        Raises EngineError when an engine has died too often, or nothing has ended for `completion_timeout_s`.
         """
         if self._unclaimed:
             unclaimed, self._unclaimed = self._unclaimed, []
             return unclaimed
+        self._dispatch_waiting()
         ended: list[tuple[Request, Completion]] = []
         for engine, load in enumerate(self.load):
             if load and engine not in self._listening:
                 self._listening[engine] = self.engines[engine].completions.remote(LISTEN_S)
         answers = {answer: engine for engine, answer in self._listening.items()}
         for answer in ray.wait(list(answers), timeout=timeout_s)[0] if answers else ():
-            del self._listening[answers[answer]]
-            for number, completion in _completions(answer, answers[answer]):
-                if number in self._in_flight:
-                    request, engine = self._in_flight.pop(number)
-                    self.load[engine] -= 1
-                    ended.append((request, completion))
+            ended += self._heard_of(answers[answer], answer)
+        if not answers and self._waiting:
+            time.sleep(min(timeout_s, SHORT_WAIT_S))
         self._check_silence(bool(ended))
         return ended
+
+    def _heard_of(self, engine: int, answer: Any) -> list[tuple[Request, Completion]]:
+        """What an engine says has ended; nothing of one that has been replaced meanwhile."""
+        with self._lock:
+            if self._listening.get(engine) != answer:
+                return []
+            del self._listening[engine]
+        try:
+            found = ray.get(answer)
+        except ray.exceptions.RayError as error:
+            self._lose(engine, _reason(error))
+            return []
+        with self._lock:
+            kept = [(number, completion) for number, completion in found if number in self._in_flight]
+            self.load[engine] -= len(kept)
+            return [(self._in_flight.pop(number)[0], completion) for number, completion in kept]
+
+    def _lose(self, engine: int, reason: str) -> None:
+        """Start another in its place, and keep what it was asked. Raises EngineError where it has died too often."""
+        with self._lock:
+            if not self._restarts_left[engine]:
+                raise EngineError(message(f"engine {engine} failed while sampling", got=reason, expected="a completion",
+                                          remedy="resume with --resume; if it fails at the same step, lower "
+                                          "rollout.max_num_seqs"))
+            self._restarts_left[engine] -= 1
+            self.num_replaced += 1
+            self._on_loss(f"engine {engine} is lost and is started anew: {reason}")
+            ray.kill(self.engines[engine])
+            self.engines[engine] = self._start(engine)
+            self.serving.discard(engine)
+            self._starting[engine] = self.engines[engine].ready.remote()
+            self._listening.pop(engine, None)
+            lost = [number for number, (_, where) in self._in_flight.items() if where == engine]
+            self._waiting += [self._in_flight.pop(number)[0] for number in lost]
+            self.load[engine] = 0
+
+    def _dispatch_waiting(self) -> None:
+        """Ask again what dead engines were asked. A new engine that no trainer feeds serves as soon as it is ready."""
+        if self.settings.transport is None and self._starting:
+            for answer in ray.wait(list(self._starting.values()), timeout=0)[0]:
+                engine = next(index for index, its in self._starting.items() if its == answer)
+                del self._starting[engine]
+                if reason := _reason_of(answer):
+                    self._lose(engine, reason)
+                else:
+                    self.serving.add(engine)
+        if self._waiting and self.serving:
+            waiting, self._waiting = self._waiting, []
+            self.submit(waiting)
 
     def _check_silence(self, ended: bool) -> None:
         now = time.monotonic()
@@ -106,17 +203,22 @@ class EnginePool:
                                           f"{self.completion_timeout_s:.0f} s",
                                       remedy="raise rollout.completion_timeout_s, or look at Ray's logs"))
 
-    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Completion]]:
+    def stream(self, requests: Sequence[Request], idle: Callable[[], None] = lambda: None,
+               ) -> Iterator[tuple[Request, Completion]]:
         """Submit, and yield each of these completions as it ends; others that end meanwhile are kept for `take`.
 
-        What is still being sampled is cancelled where the caller breaks off. Raises what `take` raises.
+        idle is called where nothing ended for a second. What is still being sampled is cancelled where it raises, or
+        the caller breaks off. Raises what `take` raises.
         """
         waiting = set(map(id, requests))
         others: list[tuple[Request, Completion]] = []
         self.submit(requests)
         try:
             while waiting:
-                for request, completion in self.take(SHORT_WAIT_S):
+                taken = self.take(SHORT_WAIT_S)
+                if not taken:
+                    idle()
+                for request, completion in taken:
                     if id(request) in waiting:
                         waiting.remove(id(request))
                         yield request, completion
@@ -129,7 +231,8 @@ class EnginePool:
 
     def cancel(self) -> None:
         """Forget all that is in flight."""
-        self._in_flight, self._unclaimed, self.load = {}, [], [0] * len(self.engines)
+        with self._lock:
+            self._in_flight, self._waiting, self._unclaimed, self.load = {}, [], [], [0] * len(self.engines)
         with contextlib.suppress(EngineError):  # a dead engine samples nothing any more
             self.call("cancel")
 
@@ -143,16 +246,16 @@ class EnginePool:
         self.engines = []
 
 
-def _completions(answer: Any, engine: int) -> list[tuple[int, Completion]]:
+def _reason_of(answer: Any) -> str:
+    """Why a call failed; empty where it did not."""
     try:
-        return ray.get(answer)  # type: ignore[no-any-return]
+        ray.get(answer)
     except ray.exceptions.RayError as error:
-        raise EngineError(message(f"engine {engine} failed while sampling", got=_reason(error),
-                                  expected="a completion", remedy="resume with --resume; if it fails at the same "
-                                  "step, lower rollout.max_num_seqs")) from error
+        return _reason(error)
+    return ""
 
 
 def _reason(error: BaseException) -> str:
-    """The last line of the actor's own traceback: what went wrong, not how Ray tells it."""
+    """The last line of the actor's own traceback: what went wrong, not how Ray tells it, nor what it guesses."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1][:500] if lines else type(error).__name__
+    return lines[-1].partition(" Some common causes")[0][:300] if lines else type(error).__name__

@@ -56,7 +56,7 @@ def collect(pool: EnginePool, scoring: ScoringPool, parts: Sequence[RewardPart],
                             temperature=sampling.temperature, seed=sampling.seed, step=step, first_row=first_row)
     completions: dict[tuple[int, int], Completion] = {}
     verdicts = {}
-    for request, completion in pool.stream(requests):
+    for request, completion in pool.stream(requests, idle=lambda: watch(len(completions), len(requests))):
         completions[request.key] = completion
         verdicts[request.key] = scoring.submit(completion.text, request.prompt.example)
         watch(len(completions), len(requests))

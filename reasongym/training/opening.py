@@ -54,7 +54,8 @@ def open_session(config: RunConfig, plan: Plan, folder: RunFolder, progress: Pro
         engines = EnginePool(engine_settings(config, plan, model, transport=backend_name(plan.transport)),
                              cluster.engines,
                              start_timeout_s=config.rollout.start_timeout_s,
-                             completion_timeout_s=config.rollout.completion_timeout_s)
+                             completion_timeout_s=config.rollout.completion_timeout_s,
+                             restarts=config.rollout.max_restarts, on_loss=progress.note)
         stack.callback(engines.close)
         ranks = RankGroup(Rank, _rank_settings(config, plan, model), cluster.ranks,
                           start_timeout_s=config.trainer.start_timeout_s, step_timeout_s=config.trainer.step_timeout_s)
@@ -66,15 +67,14 @@ def open_session(config: RunConfig, plan: Plan, folder: RunFolder, progress: Pro
         counts = ranks.build()
         critic = _critic(config, ranks.settings, cluster, stack)
         engines.wait_ready()
-        if engines.engines:
-            ranks.call("connect", plan.transport, engines.engines, config.rollout.tensor_parallel,
-                       config.sync.timeout_s)
         checkpoints = run_checkpoints(config, folder, task, examples)
         session = Session(config=config, plan=plan, model=model, task=task, parts=tuple(parts), prompts=prompts,
                       held_out=held_out, engines=engines, ranks=ranks, critic=critic, scoring=scoring, folder=folder,
                       metrics=metrics, progress=progress, checkpoints=checkpoints, weight_bytes=counts["bytes"],
                       examples=examples, loggers=loggers)
         stack.callback(session.stop_sampling)
+        if engines.engines:
+            session.connect()
         yield session
 
 

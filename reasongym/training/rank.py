@@ -104,6 +104,8 @@ class Rank(ZeroRank):
         from reasongym.sync.client import EnginesClient
         from reasongym.sync.transports import make_sender
 
+        if self.sender is not None:  # engines were replaced
+            self.sender.close()
         self.sender = make_sender(
             transport, buckets=self.buckets, rank=self.rank, workers_per_engine=workers,
             gather=self._weights,

@@ -97,6 +97,7 @@ def watching(session: Session, step: int, what: str) -> Callable[[int, int], Non
     """Shows progress, and breaks off where the run was told to stop."""
     def watch(done: int, total: int) -> None:
         session.stop.check()
+        session.recover()
         session.progress.phase(step, what, done, total)
 
     return watch

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 from reasongym.config import RunConfig
+from reasongym.errors import EngineError, SyncError, TrainerError
 from reasongym.planning import Plan
 from reasongym.records import Prompt
 from reasongym.rollout.pool import EnginePool
@@ -89,6 +90,7 @@ class Session:
     diagnosis: Diagnosis = field(default_factory=Diagnosis)
     stop: Stop = field(default_factory=Stop)
     verified: bool = False
+    version: int = 0
     store_failed: bool = False
     ahead: Continuous | None = None
 
@@ -125,6 +127,11 @@ class Session:
         if self.config.task.curriculum.last:
             self.prompts.task = task_at(self.config, state)
 
+    def connect(self) -> None:
+        """Open the way from the ranks to the engines that there are now."""
+        self.ranks.call("connect", self.plan.transport, self.engines.engines, self.config.rollout.tensor_parallel,
+                        self.config.sync.timeout_s)
+
     def push_weights(self, version: int) -> dict[str, float]:
         """The policy to every engine as `version`, checked as sync.verify says; nothing where there is no engine.
 
@@ -132,11 +139,29 @@ class Session:
         """
         if not self.engines.engines:
             return {}
+        self.version = version
+        try:
+            return self._push(version)
+        except (EngineError, SyncError, TrainerError):
+            if not self.engines.replace_dead():
+                raise
+            return self._push(version)
+
+    def recover(self) -> None:
+        """Weights to engines that were started anew, where no other is left to sample."""
+        if not self.engines.serving:
+            self.push_weights(self.version)
+
+    def _push(self, version: int) -> dict[str, float]:
         started = time.monotonic()
+        if self.engines.joining:
+            self.engines.wait_joining()
+            self.connect()
         verify = self.config.sync.verify == "always" or (self.config.sync.verify == "first" and not self.verified)
         if self.plan.shares_gpus:
             self.engines.call("wake_up")
         digests = self.ranks.call("send_weights", version, verify)[0]
+        self.engines.serve()
         if self.ahead:
             self.ahead.advance(version)
         values = {"sync/seconds": time.monotonic() - started, "sync/bytes": float(self.weight_bytes)}
