@@ -11,9 +11,9 @@ import sys
 import time
 from pathlib import Path
 
-NAMES = ("algorithms", "code_rows", "graders", "memory", "rows", "sandbox", "scoring", "scoring_hostile", "transfer",
-         "trl_losses", "trl_preference")
-LONG = ("algorithms",)  # most of an hour: run when it is named
+NAMES = ("algorithms", "code_rows", "graders", "lm_eval_harness", "memory", "rows", "sandbox", "scoring",
+         "scoring_hostile", "transfer", "trl_losses", "trl_preference")
+LONG = ("algorithms", "lm_eval_harness")  # most of an hour: run when it is named
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from reasongym.sandbox import inner, linux, seccomp
-from reasongym.sandbox.cleaning import Census, blur_devices, kill_all, wipe
+from reasongym.sandbox.cleaning import Census, blur_devices, kill_all, renew, wipe
 
 __all__ = ["PRELOADED", "Settings", "main", "preload"]
 
@@ -127,6 +127,7 @@ def _resize(folder: str, size_mb: int) -> None:
 
 def _be_the_job(descriptors: Sequence[int], report: int, settings: Settings) -> inner.Program:
     try:
+        renew(settings.writable)
         return inner.become(descriptors, report, work=settings.work, without=settings.without,
                             residents=settings.residents, own_groups=settings.resizable)
     except BaseException as error:  # whatever it is, the program must not run, nor this process serve jobs

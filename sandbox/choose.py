@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
+from reasongym.sandbox import leftovers
 from reasongym.sandbox.bubblewrap import BubblewrapWalls
 from reasongym.sandbox.jobs import SandboxError
 from reasongym.sandbox.local import LocalWalls, NoWalls
@@ -31,6 +32,7 @@ def open_sandbox(name: str = "auto", *, workers: int | None = None, without: Col
     workers = workers if workers is not None else len(os.sched_getaffinity(0))
     if name not in BACKENDS:
         raise ValueError(f"no sandbox is named {name!r}; expected one of {', '.join(BACKENDS)}")
+    leftovers.sweep()
     if name == "none":
         if not unsafe_no_isolation:
             raise ValueError("the sandbox `none` isolates nothing: got the name alone, expected unsafe_no_isolation "

@@ -35,6 +35,7 @@ class Descriptors:
         for _ in ("stdout", "stderr"):
             ours, theirs = os.pipe()
             os.set_blocking(ours, False)
+            os.fchmod(theirs, 0o622)  # open("/dev/stdout", "w") asks for this: inside is another user than the pipe's
             self.outputs[ours] = bytearray()
             self.inner.append(theirs)
         if with_channel:

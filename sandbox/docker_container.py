@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reasongym.sandbox import boot, contained, seccomp
+from reasongym.sandbox import boot, contained, leftovers, seccomp
 from reasongym.sandbox.cgroups import OVERHEAD_MB, OVERHEAD_PROCESSES
 from reasongym.sandbox.docker_api import Engine
 from reasongym.sandbox.docker_counts import Counts
@@ -103,7 +103,7 @@ class Container:
 
     def _started(self) -> socket.socket:
         """In a folder of its own, which is gone when this returns: the agent has read and reached all it needs."""
-        folder = Path(tempfile.mkdtemp(prefix="reasongym-agent-"))  # mode 700: other users of the machine stay out
+        folder = Path(tempfile.mkdtemp(prefix=leftovers.prefix("agent")))  # mode 700: other users stay out
         number = next(_numbers)
         try:
             shown = _folder_to_show(folder)
@@ -239,6 +239,5 @@ def masked_paths() -> list[str]:
 
 def host_labels() -> dict[str, str]:
     """Say whose a container is: a process, by the number and start time that it has in a namespace."""
-    started = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
-    return {LABEL: "1", f"{LABEL}.pid": str(os.getpid()), f"{LABEL}.started": started,
-            f"{LABEL}.namespace": os.readlink("/proc/self/ns/pid")}
+    return {LABEL: "1", f"{LABEL}.pid": str(os.getpid()), f"{LABEL}.started": leftovers.started(),
+            f"{LABEL}.namespace": leftovers.namespace()}

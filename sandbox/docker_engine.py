@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
-from reasongym.sandbox import image
+from reasongym.sandbox import image, leftovers
 from reasongym.sandbox.docker_api import Engine
 from reasongym.sandbox.docker_container import GVISOR, LABEL, Container, Size, Spec, host_labels
 from reasongym.sandbox.jobs import Job, Limits, SandboxError
@@ -140,14 +139,6 @@ def remove_orphans(engine: Engine) -> None:
         found = engine.api.containers(all=True, filters={"label": LABEL})
     for container in found:
         labels: Mapping[str, str] = container.get("Labels") or {}
-        if labels.get(f"{LABEL}.namespace") == ours[f"{LABEL}.namespace"] and not _lives(labels):
+        if labels.get(f"{LABEL}.namespace") == ours[f"{LABEL}.namespace"] and not leftovers.lives(
+                labels.get(f"{LABEL}.pid", ""), labels.get(f"{LABEL}.started", "")):
             engine.remove(container["Id"])
-
-
-def _lives(labels: Mapping[str, str]) -> bool:
-    """Its number may be another process's by now, but not with the same start time."""
-    try:
-        stat = Path("/proc", labels[f"{LABEL}.pid"], "stat").read_text()
-    except (KeyError, OSError):
-        return False
-    return stat.rpartition(")")[2].split()[19] == labels.get(f"{LABEL}.started")

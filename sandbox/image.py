@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from reasongym.sandbox import image_debian
+from reasongym.sandbox import image_debian, leftovers
 from reasongym.sandbox.docker_api import Engine
 from reasongym.sandbox.jobs import SandboxError
 
@@ -43,6 +43,7 @@ def build_image(*, way: Way = "auto", host: str | None = None, progress: Progres
     if way not in (ways := ("auto", "pull", "debootstrap")):
         raise ValueError(f"no way to build an image is named {way!r}; expected one of {', '.join(ways)}")
     until = time.monotonic() + deadline_s
+    leftovers.sweep()
     engine = Engine(host, answer_s=min(deadline_s, 120.0))
     try:
         if engine.has_image(tag()) and not force:
@@ -53,7 +54,7 @@ def build_image(*, way: Way = "auto", host: str | None = None, progress: Progres
         if way == "pull":
             _build_from_dockerfile(engine, progress, until)
         else:
-            with tempfile.TemporaryDirectory(prefix="reasongym-image-") as folder:
+            with tempfile.TemporaryDirectory(prefix=leftovers.prefix("image")) as folder:
                 archive = Path(folder, "root.tar")
                 image_debian.make_archive(archive, progress, until)
                 _import(engine, archive, progress)

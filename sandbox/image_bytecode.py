@@ -10,6 +10,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from reasongym.sandbox import leftovers
 from reasongym.sandbox.image_programs import run_program
 from reasongym.sandbox.jobs import SandboxError
 
@@ -20,7 +21,7 @@ NEEDED = ("usr/lib/", "usr/lib64/", "usr/bin/python3")
 
 def add_bytecode(archive: Path, until: float) -> None:
     """Appended to the archive. Raises SandboxError where the interpreter cannot be run."""
-    with tempfile.TemporaryDirectory(prefix="reasongym-root-") as name:
+    with tempfile.TemporaryDirectory(prefix=leftovers.prefix("root")) as name:
         root = Path(name)
         with tarfile.open(archive) as tar:
             tar.extractall(root, [member for member in tar if member.name.startswith(NEEDED)], filter="tar")

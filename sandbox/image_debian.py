@@ -18,6 +18,7 @@ from pathlib import Path
 from shutil import which
 from typing import NamedTuple
 
+from reasongym.sandbox import leftovers
 from reasongym.sandbox.image_bytecode import add_bytecode
 from reasongym.sandbox.image_programs import check_time, run_program
 from reasongym.sandbox.jobs import SandboxError
@@ -51,7 +52,7 @@ def make_archive(archive: Path, progress: Callable[[str], None], until: float) -
     if lacking := [name for name in ("debootstrap", "dpkg-deb", "apt-get") if which(name) is None]:
         raise SandboxError(f"an image of Debian packages cannot be made without {', '.join(lacking)}; remedy: as root, "
                            "apt-get install debootstrap; elsewhere build from the Dockerfile, which pulls its base")
-    with tempfile.TemporaryDirectory(prefix="reasongym-packages-") as name:
+    with tempfile.TemporaryDirectory(prefix=leftovers.prefix("packages")) as name:
         folder = Path(name)
         source = _source(Path("/etc/os-release").read_text(), until)
         progress(f"fetching the packages of Debian's {source.suite} with debootstrap, for which there is a mirror")

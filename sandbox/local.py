@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
-from reasongym.sandbox import boot
+from reasongym.sandbox import boot, leftovers
 from reasongym.sandbox.cgroups import Groups
 from reasongym.sandbox.jobs import SandboxError
 from reasongym.sandbox.namespaces import LINKS, PARTS, RESIDENTS, Spec
@@ -87,7 +87,7 @@ class NoWalls:
 
 def temporary_folder(owner: int | None) -> tuple[str, Callable[[], None]]:
     """A folder of the machine's for jobs without a root of their own, and how to remove it."""
-    folder = tempfile.mkdtemp(prefix="reasongym-sandbox-")
+    folder = tempfile.mkdtemp(prefix=leftovers.prefix("sandbox"))
     if owner is not None:
         os.chown(folder, owner, owner)
     return folder, partial(shutil.rmtree, folder, ignore_errors=True)

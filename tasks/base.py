@@ -74,6 +74,8 @@ class Task(ABC):
     description: str
     rewards: tuple[RewardPart, ...]
     splits: tuple[str, ...] = ("train", "test")
+    takes_shots: bool = True
+    """Whether solved rows may be put before a prompt; not where its form is fixed to the letter."""
 
     @abstractmethod
     def size(self, split: str) -> int | None:

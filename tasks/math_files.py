@@ -47,7 +47,8 @@ class MathFiles(FiniteTask[MathRow]):
 
     def make_example(self, row: MathRow, split: str, index: int) -> Example:
         prompt: Message = {"role": "user", "content": f"{row.problem}\n\n{_INSTRUCTION}"}
-        fields = {"subject": row.subject, **({} if row.level is None else {"level": row.level})}
+        fields = {"problem": row.problem, "subject": row.subject,
+                  **({} if row.level is None else {"level": row.level})}
         return Example(task=self.name, split=split, index=index, messages=(prompt,), reference=row.answer,
                        solution=row.solution or f"\\boxed{{{row.answer}}}", fields=fields)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from reasongym.errors import ConfigError, message, nearest
 
-__all__ = ["check_names", "integer", "integer_range", "refuse_data"]
+__all__ = ["check_names", "choice", "integer", "integer_range", "refuse_data"]
+
+T = TypeVar("T", bound=str)
 
 
 def check_names(task: str, settings: Mapping[str, object], known: Iterable[str]) -> None:
@@ -17,6 +20,16 @@ def check_names(task: str, settings: Mapping[str, object], known: Iterable[str])
             raise ConfigError(message(f"task {task} has no setting {name!r}.{nearest(name, names)}", got=name,
                                       expected=f"one of {', '.join(names)}" if names else "no settings at all",
                                       remedy="correct or remove it (task.settings in a recipe)"))
+
+
+def choice(task: str, name: str, value: object, known: Sequence[T]) -> T:
+    """A setting that is one of some words. Raises ConfigError otherwise."""
+    for word in known:
+        if value == word:
+            return word
+    raise ConfigError(message(f"task {task}: setting {name!r} is not a word it knows.{nearest(str(value), known)}",
+                              got=repr(value)[:80], expected=f"one of {', '.join(known)}",
+                              remedy=f"for example {name}: {known[0]}"))
 
 
 def integer(task: str, name: str, value: object, *, low: int, high: int) -> int:

@@ -107,6 +107,7 @@ def test_an_exception_is_of_the_built_in_class_that_its_own_is_of() -> None:
 @pytest.mark.parametrize("body", [
     "print(int(input()) + 1)\nexit()", "print(int(input()) + 1)\nquit(0)", "help\nprint(int(input()) + 1)",
     "print(int(open('/dev/stdin').read()) + 1)",
+    "with open('/dev/stdout', 'w') as out: print(int(input()) + 1, file=out)\nopen('/dev/stderr', 'w').write('x')",
     "import sys\nsys.stderr.write('x' * 2**23)\nprint(int(input()) + 1)",
     "import shutil\nopen('a', 'w').write('1')\nshutil.copy2('a', '/tmp/b')\nshutil.move('/tmp/b', 'c')\n"
     "print(int(input()) + 1)",

@@ -444,8 +444,9 @@ def test_a_backend_that_cannot_be_had_is_an_error() -> None:
     assert verdict.status is Status.ERROR
 
 
-def test_one_sandbox_a_process_serves_many_threads_without_a_deadlock() -> None:
+def test_one_sandbox_a_process_serves_many_threads_without_a_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each check holds two of the two workers: threads that took one each would wait for ever."""
+    monkeypatch.delenv("REASONGYM_SANDBOX", raising=False)
     verdicts: list[Verdict] = []
     threads = [threading.Thread(target=lambda: verdicts.append(judged(GOOD, CHECK)), daemon=True) for _ in range(6)]
     for thread in threads:

@@ -22,8 +22,9 @@ UNREAD_NOTATIONS = ("\\int", "\\lim", "\\frac{d}", "\\variable", "\\exponentialE
 """Calculus, and commands of one tool's own: an answer that needs them is compared as text."""
 
 READ_HERE_ALONE = ["a\\%"]
-REFUSED_HERE_ALONE = ["2x2y", "3 1\\frac{1}{2}"]
-"""A number directly behind a value: read as a product, two numbers that an answer lists would be one."""
+REFUSED_HERE_ALONE = ["2x2y", "3 1\\frac{1}{2}", "x!!!"]
+"""A number directly behind a value: read as a product, two numbers that an answer lists would be one. `!!` is the
+double factorial, which literals alone have here, `!!!` another one."""
 
 
 def tree(text: str) -> Node:

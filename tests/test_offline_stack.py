@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_stack import checkpoints, command, kill_after, metrics, run
+from test_stack import checkpoints, command, kill_after, metrics, run, same_weights
 from tiny_model import make_tiny_model
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -44,15 +44,6 @@ def new_run(folder: Path, name: str, algorithm: str, *settings: str, task: str =
     return command(folder, "--task", task, "--algorithm", algorithm, "--model", str(folder / "model"), "--seed", "7",
                    "--recipe", "cpu", "--name", name, "--runs", str(folder / "runs"), "--steps", steps,
                    *(part for text in sets for part in ("--set", text)))
-
-
-def same_weights(first: Path, second: Path) -> None:
-    import torch
-    from safetensors.torch import load_file
-
-    one, other = (load_file(path / "final" / "model.safetensors") for path in (first, second))
-    for name, tensor in one.items():
-        torch.testing.assert_close(other[name], tensor, rtol=0, atol=1e-5)
 
 
 def losses(path: Path) -> list[float]:

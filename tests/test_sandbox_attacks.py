@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from attack_suite import ATTACKS, FOLDER, Attack, Machine, below, machine, run_attack, shortfall, witnessed
 
-from reasongym.sandbox import Sandbox, open_sandbox
+from reasongym.sandbox import Ending, Sandbox, open_sandbox
 from reasongym.sandbox.local import LAYERS, NEEDED
 from reasongym.verifiers.code import code
 from reasongym.verifiers.code.sandboxes import SANDBOXES
@@ -35,6 +35,14 @@ REFERENCES: dict[str, dict[str, object]] = {
         f"    assert candidate{call[3:]} == {value}\n" for call, value in TESTS.items())},
     "lazy": {"entry_point": "add", "check": "def check(candidate):\n    assert all(map(lambda case: "
              "candidate(*case[0]) == case[1], [((1, 2), 3), ((40, 2), 42), ((100, 7), 107)]))\n"},
+    "back": {"entry_point": "add", "check": "def check(candidate):\n"
+             "    assert candidate(candidate('a', 'b'), candidate('c', 'd')) == 'abcd'\n"},
+    "handled": {"entry_point": "add", "imports": [
+        "try:\n    import numpy\nexcept ImportError:\n    numpy = None", "class Items:\n    def __init__(self, call):\n"
+        "        self.call = call\n    def __getitem__(self, at):\n        return self.call(at, 2)"],
+        "check": "def check(candidate):\n    try:\n        candidate(1, 'x')\n        assert False\n"
+                 "    except TypeError: pass\n    for at, item in zip(range(3), Items(candidate)):\n"
+                 "        assert item == at + 2\n"},
     "asserts": {"entry_point": "add", "tests": [f"assert {call} == {value}" for call, value in TESTS.items()]},
     "stdio": {"stdio": [{"input": "41\n", "output": "42\n"}, {"input": "99\n", "output": "100\n"}]}}
 
@@ -155,9 +163,10 @@ def test_every_layer_that_can_be_left_out_is_shown_to_matter() -> None:
 
 def test_where_no_control_group_counts_the_agent_does_shared_memory_too(weakened: Weakened,
                                                                         outside: Machine) -> None:
+    """Its peak is not bounded: the agent looks every 50 ms, on a busy machine later, and pages go on being made."""
     (attack,) = [attack for attack in ATTACKS if attack.name == "memory_shared"]
     result = run_attack(attack, weakened(frozenset({"cgroup"})), outside)
-    assert not shortfall(attack, result)
+    assert (result.ending, b"BREACH" in result.stdout) == (Ending.MEMORY, False), result
 
 
 # --- the suite itself ---

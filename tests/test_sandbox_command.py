@@ -90,18 +90,19 @@ def test_output_that_cannot_be_passed_on_is_said_in_one_line(tmp_path: Path, std
     assert done.stderr.count("\n") == 1
 
 
-def test_an_interrupt_ends_it_with_its_status(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_who_is_asked_to_end_does_so_with_its_status(tmp_path: Path, number: signal.Signals, status: int) -> None:
     path = tmp_path / "sleeps.py"
     path.write_text("import time\ntime.sleep(60)")
     # A shell that starts the tests in the background has its children ignore Ctrl-C, and so would the command.
-    heard = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    heard = functools.partial(signal.signal, number, signal.SIG_DFL)
     with subprocess.Popen(command(path), stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heard) as process:
         assert process.stdin is not None
         process.stdin.close()
         while not below(process.pid):
             time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        process.send_signal(number)
+        assert process.wait(20) == status
         assert process.stderr is not None
         assert b"Traceback" not in process.stderr.read()
 

@@ -126,9 +126,6 @@ def test_the_final_model_loads_and_answers_and_is_not_the_first(whole: Path, wor
 def test_a_run_killed_and_resumed_is_the_run_that_was_not(whole: Path, workshop: Path) -> None:
     """Killed three times: in the update before any checkpoint, while a checkpoint is written, and in the update after
     one."""
-    import torch
-    from safetensors.torch import load_file
-
     killed, resume = workshop / "runs" / "killed", command(workshop, "--resume", str(workshop / "runs" / "killed"))
     kill_after(new_run(workshop, "killed"), workshop, killed / "rollouts" / "step-000001.parquet")
     assert checkpoints(killed) == []
@@ -145,8 +142,46 @@ def test_a_run_killed_and_resumed_is_the_run_that_was_not(whole: Path, workshop:
         assert [resumed[step][name] for step in (1, 2, 3, 4)] == pytest.approx(
             [straight[step][name] for step in (1, 2, 3, 4)], rel=1e-4, abs=1e-7)
     assert [row["step"] for row in rows_of(killed)] == [row["step"] for row in rows_of(whole)]
-    for name, tensor in load_file(whole / "final" / "model.safetensors").items():
-        torch.testing.assert_close(load_file(killed / "final" / "model.safetensors")[name], tensor, rtol=0, atol=1e-5)
+    same_weights(whole, killed)
+
+
+def test_an_engine_and_a_rank_that_are_killed_change_nothing(whole: Path, workshop: Path) -> None:
+    """The engine is replaced within its step. After a rank's death the run goes on from its checkpoint by itself."""
+    import psutil
+
+    hurt = workshop / "runs" / "hurt"
+    with subprocess.Popen(new_run(workshop, "hurt"), cwd=workshop, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, start_new_session=True) as process:
+        for name, after in (("VLLM::EngineCore", "rollouts/step-000001.parquet"),
+                            ("ray::Rank", "checkpoints/step-000002")):
+            wait_for(hurt / after, process)
+            victim = next(child for child in psutil.Process(process.pid).children(recursive=True)
+                          if name in " ".join(child.cmdline()))
+            victim.kill()
+        output, _ = process.communicate(timeout=600)
+    assert process.returncode == 0, output[-5000:]
+    assert "engine 0 is lost and is started anew" in output
+    assert "The run begins anew from its newest checkpoint" in output
+    assert rollouts(hurt) == rollouts(whole)
+    assert [row["step"] for row in rows_of(hurt)] == [row["step"] for row in rows_of(whole)]
+    same_weights(hurt, whole)
+
+
+def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 400
+    while not path.exists():
+        assert process.poll() is None, process.communicate()[0][-5000:]
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def same_weights(first: Path, second: Path) -> None:
+    import torch
+    from safetensors.torch import load_file
+
+    one, other = (load_file(path / "final" / "model.safetensors") for path in (first, second))
+    for name, tensor in one.items():
+        torch.testing.assert_close(other[name], tensor, rtol=0, atol=1e-5)
 
 
 def checkpoints(path: Path) -> list[str]:
@@ -174,11 +209,7 @@ def test_a_run_that_is_asked_to_stop_saves_the_last_whole_step_and_says_how_to_g
     arguments = [*new_run(workshop, name), "--steps", "500", "--set", "checkpoint.every=0"]
     with subprocess.Popen(arguments, cwd=workshop, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           start_new_session=True) as process:
-        deadline = time.monotonic() + 400
-        while not (folder / "rollouts" / "step-000002.parquet").exists():
-            assert process.poll() is None, process.communicate()[0][-5000:]
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_for(folder / "rollouts" / "step-000002.parquet", process)
         if ask == "SIGTERM":
             process.terminate()
         else:  # a terminal sends it to every process of the foreground group

@@ -75,6 +75,25 @@ def test_every_tensor_arrives_bit_by_bit_through_alternating_segments(sent: Any)
     assert {n: digest(t) for n, t in receiver.tensors.items()} == digests == {n: digest(t) for n, t in source.items()}
 
 
+@pytest.mark.parametrize("step", ["start_weight_update", "update_weights", "finish_weight_update"])
+def test_a_transfer_that_fails_gathers_all_buckets_before_it_says_so(sent: Any, monkeypatch: pytest.MonkeyPatch,
+                                                                     step: str) -> None:
+    """Gathering is a collective: the other ranks would wait for the one that speaks to the engines."""
+    def fails(*_: Any) -> None:
+        raise SyncError("the engine is gone")
+
+    receiver, sender, _ = sent
+    gathered, gather = [], sender.gather
+    monkeypatch.setattr(sender, "gather", lambda names: gathered.append(names) or gather(names))
+    monkeypatch.setattr(receiver, step, fails)
+    with pytest.raises(SyncError, match="the engine is gone"):
+        sender.send(1, checksums=True)
+    assert gathered == [[tensor.name for tensor in bucket.tensors] for bucket in sender.buckets]
+    monkeypatch.undo()
+    sender.send(2, checksums=False)
+    assert receiver.calls[-1] == "finish 2"
+
+
 def test_a_single_changed_element_is_noticed(sent: Any) -> None:
     receiver, sender, _ = sent
     digests = sender.send(1, checksums=True)

@@ -24,10 +24,12 @@ from reasongym.verifiers.math.anchors import stated_places
 from reasongym.verifiers.math.places import Place, breaks_off
 from reasongym.verifiers.math.turn import final_part
 from reasongym.verifiers.number_context import SPELLED, stands_alone
+from reasongym.verifiers.number_lists import gives_by_cases, gives_by_names
+from reasongym.verifiers.number_sentences import STEP, ends_by_asking, result_sentences
 from reasongym.verifiers.number_text import Quantity, plain, quantities, same_characters
 from reasongym.verifiers.number_words import word_quantities
 
-__all__ = ["Final", "final_number", "last_number", "result_sentences"]
+__all__ = ["Final", "final_number", "last_number"]
 
 _ZONE = 400
 """Characters of a place or a sentence that are read: an answer that starts later is not stated plainly."""
@@ -48,12 +50,13 @@ _AFTER_ALTERNATIVE = re.compile(rf"(?:[0-9]|\b{SPELLED}),? (?:or|and|to|vs\.?|ve
                                 re.IGNORECASE)
 _BEHIND_A_BOX = re.compile(
     r"\\(?:end\s?\{[a-z*]{1,20}\}|(?:black)?square|qed|checkmark|tag\s?\{[^{}]{0,9}\}|\\)|\$|\A[$}]{1,4}")
-_SENTENCE = re.compile(r"((?:[^.!?\n]|[.!?](?!\s|$))*+)([.!?]?)")
 _EQUALS = re.compile(r"=+>?|≈|→|\bround(?:s|ed)?(?: (?:up|down|off))? to\b", re.IGNORECASE)
-_LABEL = re.compile(
-    r"\s*(?:[-*•]|(?:#{1,6} ?)?(?:[0-9]{1,3}[.)]|(?:step|part|case) ?[0-9]{1,3} ?[.):-]))\s+(?=\S)", re.IGNORECASE)
-_NUMBERED = re.compile(r"^[#*_> \t]{0,8}([0-9]{1,3})[.):][*_ ]{1,4}(?=[A-Za-z])", re.MULTILINE)
-_STEP = re.compile(r"[\s*_#>-]{0,8}step ?[0-9]{1,3}\b", re.IGNORECASE)
+_REASON = re.compile(r",? \(?(?:because|since|given that)\b"
+                     r"(?!.{0,300}, (?:so|then|we|thus|hence|therefore|the|it|he|she)\b)", re.IGNORECASE)
+_REASON_FIRST = re.compile(r"\W{0,9}(?:because|since|as|given that)\b(?:[^,]|,(?! )){1,200}+, ", re.IGNORECASE)
+_WORKING = re.compile(r"(?<=[0-9A-Za-z%] )\((?![=≈→])[^()\n]{1,120}=[^()\n]{1,120}\)")
+"""How the number before it was found, in brackets: "18 (3 * 4 = 12 less)". `(= 72)` is a result."""
+
 _BARE_NUMBER = re.compile(r"\s*[-$]?[0-9][0-9,.]{0,60}\s*")
 _ASIDE = re.compile(
     r"\b(?:(?:after|in|for|over|within|during|every|per|each|the (?:next|first|last)) "
@@ -63,10 +66,6 @@ _ASIDE = re.compile(
     r"|out of [$€£]?[0-9,.]{1,20}"
     r"|(?:step|day|week|month|year|round|part|case|question|problem|example|option|page|row|level|grade) #?[0-9]{1,4}"
     r")\b", re.IGNORECASE)
-_BESIDE_THE_POINT = re.compile(
-    r"[\s>*_(\[-]{0,6}(?:let me know|would you|do you|did you|if you|shall i|feel free|please|i hope|hope |thank|"
-    r"(?:side |foot)?note\b|p\.?s\b|check\b|checking|verif|double.check|source|confidence|disclaimer|[0-9]{1,2}\] )",
-    re.IGNORECASE)
 
 
 class Final(NamedTuple):
@@ -134,6 +133,8 @@ def _read_place(content: str) -> Final:
     found = _numbers(stated)
     if not found:
         return Final(None, stated[:80], "none")
+    if _hands_out(stated, found):
+        return Final(None, stated[:80], "several")
     remark = _REMARK.search(stated, found[0].end)
     found = _after_equals(stated, [q for q in found if not remark or q.end <= remark.start()])
     if any(q.value is None for q in found):
@@ -141,6 +142,11 @@ def _read_place(content: str) -> Final:
     if len({q.value for q in found}) > 1:
         return Final(None, stated[:80], "several")
     return Final(found[0].value, found[0].text, "")
+
+
+def _hands_out(text: str, found: list[Quantity]) -> bool:
+    """Whether it gives different numbers to different cases or names."""
+    return gives_by_cases(text) or (gives_by_names(text) and len({q.value for q in found}) > 1)
 
 
 def _numbers(text: str) -> list[Quantity]:
@@ -172,8 +178,8 @@ def _after_equals(text: str, found: list[Quantity]) -> list[Quantity]:
 
 
 def _last_sentence(text: str) -> Final:
-    sentences = result_sentences(text)
-    if len(sentences) > 1 and all(_BARE_NUMBER.fullmatch(s) for s in sentences[-2:]) and not _STEP.match(
+    sentences = [] if ends_by_asking(text, text) else result_sentences(text)
+    if len(sentences) > 1 and all(_BARE_NUMBER.fullmatch(s) for s in sentences[-2:]) and not STEP.match(
             text.rstrip().rpartition("\n")[2]):
         return _agreed([_read_place(s) for s in sentences[:-3:-1]])  # a column of numbers offers each of them
     for sentence in reversed(sentences):
@@ -182,40 +188,19 @@ def _last_sentence(text: str) -> Final:
     return Final(None, "", "none")
 
 
-def result_sentences(text: str) -> list[str]:
-    """The sentences of a text that may state a result, at most 400 characters of each, without list marks.
-
-    Questions, offers, notes and checks are left out, unless nothing else is there.
-    """
-    found = [(s[1], s[2]) for s in _SENTENCE.finditer(_without_list_numbers(text)) if s[1].strip()]
-    kept = [words for words, end in found if end != "?" and not _BESIDE_THE_POINT.match(words)]
-    return [_without_label(words)[-_ZONE:] for words in kept or [words for words, _ in found]]
-
-
-def _without_label(words: str) -> str:
-    label = _LABEL.match(words)
-    return words[label.end() if label else 0:]
-
-
-def _without_list_numbers(text: str) -> str:
-    """Lines without "1.", "2." at their head, where those count up from 1: "72. That is all" keeps its number."""
-    seen = {0}
-
-    def kept(mark: re.Match[str]) -> str:
-        number = int(mark[1])
-        seen.update({number} if number - 1 in seen else ())
-        return "" if number in seen else mark[0]
-
-    return _NUMBERED.sub(kept, text)
-
-
 def last_number(sentence: str) -> Final:
     """The number a sentence ends in, or formula where it stands in one. The sentence is `plain` and holds a number."""
+    lead = _REASON_FIRST.match(sentence)
+    sentence = sentence[lead.end():] if lead and quantities(sentence[lead.end():]) else sentence
     found = quantities(sentence)
-    reason = sentence.find(" because ", found[0].end)
-    asides = [aside.span() for aside in _ASIDE.finditer(sentence)]
-    kept = [q for q in found if not any(start <= q.start < end for start, end in asides)
-            and not 0 <= reason < q.start] or found
+    if _hands_out(sentence, found):
+        return Final(None, sentence.strip()[:80], "several")
+    reason = _REASON.search(sentence, found[0].end)
+    asides = [aside.span() for pattern in (_ASIDE, _WORKING) for aside in pattern.finditer(sentence)]
+    results = [q for q in found if not any(start <= q.start < end for start, end in asides)]
+    stated = [q for q in results if not (reason and reason.start() < q.start)]
+    sentence = sentence[:reason.start()] if reason and stated else sentence
+    kept = stated or results or found
     result = _after_equals(sentence, kept)
     # After an equals sign the result comes first ("= 8 years old 4 years from now"); in a sentence it comes last.
     first = len(result) < len(kept) or bool(_EQUALS.search(sentence, 0, result[0].start))

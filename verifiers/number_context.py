@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["BEFORE", "BEHIND", "SPELLED", "stands_alone"]
+__all__ = ["BEFORE", "BEHIND", "FOREIGN_SCALES", "SPELLED", "stands_alone"]
 
 BEFORE, BEHIND = 32, 48
 """Characters that are looked at."""
@@ -44,13 +44,25 @@ _JOINED_BEHIND = re.compile(rf"""
   | \sto\sthe\s(?:[a-z0-9]{{1,12}}\spower|(?:second|third|fourth|fifth|[0-9]{{1,3}}(?:st|nd|rd|th))\b)
   | \s(?:squared|cubed|factorial)(?![a-z]) | \s?(?:sqrt|pi)(?![a-z]) | \s?(?:root|log|ln|sin|cos|tan|exp)\s?[(0-9]
 """, re.VERBOSE)
+FOREIGN_SCALES = (
+    "mille", "milliers?", "millionen", "millioni", "milion[ei]", "milh[aã]o", "milh[oõ]es", "milioane", "miljoen",
+    "miljoner", "milyon", "millones", "milliarden?", "milliard[io]", "millardos?", "miljard", "miljarder", "milyar",
+    "milliards?", "tausend", "hundert", "tusen", "tusind", "duizend", "honderd", "mila", "cento", "cien(?:tos)?",
+    "centaines?", "centinaia", "centinaio", "dutzende?", "dutzend", "dozijn", "dussin", "dusin", "docenas?", "decenas?",
+    "d[uú]zias?", "dezenas?", "dozzin[ae]", "douzaines?", "dizaines?", "vingtaines?", "ribu", "juta", "tuhat",
+    "tysi[aą]c[ey]?", "tysi[eę]cy", "tuzin(?:y|ów)?", "schock", "tsd", "mio", "mrd")
+"""Multiples in other languages, as patterns. Not `miles`, `bin`, `mil`, which are English words or units too."""
+
 _MULTIPLE_BEHIND = re.compile(rf"""
     \shal(?:f|ves)(?![a-z]) | \spoint\s(?:[0-9]|{SPELLED}) | [个個]半
   | [ -](?:eleven|twelf|(?:thir|four|fif|six|seven|eigh|nine)teen|[a-z]{{3,6}}tie|[a-z]{{1,5}}illion)ths?(?![a-z])
   | \sand\s(?:a\s(?:bit|little|fraction|few)|some|change)(?![a-z])
   | \s?(?:dozens?|doz|tens|score|gross|[lL]acs?|cr|bil|mill?|trn|tn|MM|Mn|mio|mrd|[KMBT])(?![A-Za-z&])
-  | \s?(?:quadrillions?|quintillions?|mill[oó]n(?:es)?|milliards?|million(?:en|i))(?![A-Za-z])
-  | \s?[万萬亿億兆百半만억] | \s?千(?!克|米|瓦) | \s?(?:%|per\s?cent)\sof\s
+  | \s?(?:quadrillions?|quintillions?|mill[oó]n(?:es)?)(?![A-Za-z])
+  | \s(?i:{"|".join(FOREIGN_SCALES)})(?![A-Za-zà-ÿ]) | \s(?:тыс\w{{0,4}}|милли\w{{2,5}}|дюжин\w{{0,2}})
+  | \s?[万萬亿億兆百半만억] | \s?千(?!克|米|瓦)
+  | \s?(?:%|per\s?cent)\sof\s(?:(?:an?|the|these|those|all|his|her|its|their|my|our)\s){{0,2}}
+    (?:[{_MONEY}]?[0-9]|{SPELLED}\b)
   | (?:\s?%|\sper\s?cent)?\s(?:more|less|fewer|greater|higher|lower|times\s(?:as|more|less|the))\s?
     (?:[a-z]{{1,12}}\s)?than\s[{_MONEY}]?[0-9]
   | \stimes\sas\s
@@ -73,8 +85,11 @@ _JOINED_BEFORE = re.compile(rf"""(?:
   | \(\s?[-+]\s?\)\s? | [-+]\s?~\s? | [-+][({{\[|]{{1,3}}\s? | (?<![A-Za-z]\s)[-+]\s[({{\[]{{1,3}}\s?
   | (?:[0-9]|{SPELLED})\s{_OPERATORS}\s | [0-9]\s(?:[rR]|rem|remainder)\.?\s?(?:of\s)?
   | (?:\A\s?|{SPELLED}\s|[0-9]\s)point\s | \b(?:[Mm]inus|[Nn]egative)\s[({{\[]{{1,3}}\s? | \bneg\.?\s
-  | (?:half|third|fourth|fifth|tenth|quarter|percent|root|square|cube|sum|product|difference|halves|thirds|quarters|%
-       |inverse|reciprocal|opposite|negative|logarithm|log|factorial|absolute\svalue)\s(?:of|between)\s[{_MONEY}]?
+  | (?i:half|third|fourth|fifth|tenth|quarter|percent|root|square|cube|sum|product|difference|halves|thirds|quarters|%
+       |inverse|reciprocal|opposite|negative|logarithm|log|factorial|absolute\svalue|multiples?|divisors?|powers?
+       |logarithms?|roots|squares|cubes)\s(?:of|between)\s[{_MONEY}]?
+  | \b(?i:divisible|multiplied|divided)\sby\s[{_MONEY}]?
+  | \b(?i:quarter\s(?:to|past|after|till)|half\spast|(?:congruent|proportional)\sto)\s
   | \blog\s[a-z0-9\s]{{1,12}}\sof\s | \btimes\sas\s[a-z]{{1,8}}\sas\s
   | \b(?:twice|thrice|double|triple|than|half)\s[{_MONEY}]?
 )\Z""", re.VERBOSE)

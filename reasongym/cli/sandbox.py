@@ -44,7 +44,8 @@ ALWAYS_OPEN = ("timing, and caches that processors and jobs share", "what a GPU 
 
 
 @click.group()
-def command() -> None:
+@click.pass_context
+def command(context: click.Context) -> None:
     """Run untrusted code behind walls, and say what those are on this machine.
 
     \b
@@ -52,6 +53,9 @@ def command() -> None:
     reasongym sandbox info --json
     reasongym sandbox build
     """
+    from reasongym.sandbox.leftovers import ending_cleanly
+
+    context.with_resource(ending_cleanly())
 
 
 @command.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -76,7 +80,8 @@ def run(file: Path, arguments: tuple[str, ...], backend: str, without: tuple[str
 
     Exit status: the program's; 128 + N if signal N ended it (CPU time: 152, or 137 where it ignored that or several
     processes used it; memory: 137, or the program's own 1 after a MemoryError); 124 at the wall time limit; 125 if the
-    sandbox failed or the output cannot be written; 130 after an interrupt; 2 if the request cannot be carried out.
+    sandbox failed or the output cannot be written; 130 after an interrupt, 143 after SIGTERM, 129 after SIGHUP; 2 if
+    the request cannot be carried out.
     What a limit ended is said on standard error.
     """
     from reasongym.sandbox import Job, SandboxError, open_sandbox

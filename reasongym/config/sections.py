@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from reasongym.config.section import Fraction01, Natural, Positive, Section
+from reasongym.config.section import Fraction01, LearningRate, Natural, Positive, Section
 
 __all__ = [
     "CheckpointConfig",
@@ -96,7 +96,7 @@ class RolloutConfig(Section):
     """Longer prompts are skipped and counted."""
     max_new_tokens: Positive = 256
     """Longest answer; it is cut off there."""
-    temperature: Annotated[float, Field(gt=0)] = 1.0
+    temperature: Annotated[float, Field(ge=0.01)] = 1.0
     """Of sampling; logprobs are of the distribution scaled by it."""
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Refused below 1."""
@@ -130,19 +130,19 @@ class TrainerConfig(Section):
 
     ranks: Positive = 1
     """Processes the policy is partitioned over."""
-    learning_rate: Annotated[float, Field(gt=0)] = 1e-6
+    learning_rate: LearningRate = 1e-6
     """At its peak."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     """Course of the learning rate after the warm-up."""
     warmup_steps: Natural = 0
-    """Optimizer steps of linear warm-up."""
+    """Optimizer steps of linear warm-up, of steps x mini_batches x epochs."""
     min_learning_rate_ratio: Fraction01 = 0.0
     """Share of the peak at which a decaying schedule ends."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     """Of AdamW."""
-    beta1: Fraction01 = 0.9
+    beta1: Annotated[float, Field(ge=0, lt=1)] = 0.9
     """Of AdamW."""
-    beta2: Fraction01 = 0.999
+    beta2: Annotated[float, Field(ge=0, lt=1)] = 0.999
     """Of AdamW."""
     max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
     """A larger gradient is scaled down to this norm."""
@@ -153,7 +153,8 @@ class TrainerConfig(Section):
     micro_batch_tokens: Positive = 4096
     """Padded tokens a forward pass, prompt included; a row that is longer goes alone."""
     share_prompt: bool = True
-    """Read each group's prompt once and attend to it from every completion: the same loss, fewer tokens."""
+    """Read each group's prompt once and attend to it from every completion: the same loss, fewer tokens. Models with a
+    window shorter than prompt and answer, or with a state, read every answer in a row of its own."""
     logprob_chunk_tokens: Positive = 1024
     """Tokens whose vocabulary-wide logits exist at one time."""
     gradient_checkpointing: bool = False
@@ -258,3 +259,5 @@ class ResourcesConfig(Section):
     """GPUs used on each; 0 is all of them."""
     ray_address: str | None = None
     """An existing Ray cluster; None starts Ray on this machine."""
+    max_restarts: Natural = 2
+    """Times the run begins anew from its newest checkpoint by itself, after ranks have failed."""

@@ -49,6 +49,10 @@ def draw_shots(task: Task, split: str, count: int, *, seed: int) -> list[Example
                                   got=f"splits {', '.join(task.splits)}, evaluated on {split}",
                                   expected="a train split that is not evaluated",
                                   remedy="leave it out; some tasks show problems of their own: --set shots=N"))
+    if not task.takes_shots:
+        raise ConfigError(message(f"--shots would come before rows that {task.name} shows by itself",
+                                  got=f"--shots {count}", expected="its own setting in their place",
+                                  remedy=f"leave it out, and take --set shots={count}"))
     shown: list[Example] = []
     size = task.size("train")
     order = range(1000) if size is None else range(size)

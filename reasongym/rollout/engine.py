@@ -13,13 +13,16 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from reasongym.records import Completion, FinishReason
 from reasongym.rollout.requests import EngineSettings
 
 __all__ = ["Engine", "actor_environment"]
+
+T = TypeVar("T")
+HEALTH_EVERY_S = 1.0
 
 
 def actor_environment(device: str) -> dict[str, str]:
@@ -108,33 +111,45 @@ class Engine:
     async def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
         from vllm.distributed.weight_transfer.base import WeightTransferInitRequest
 
-        await self.llm.init_weight_transfer_engine(WeightTransferInitRequest(init_info=init_info))
+        await self._answered(self.llm.init_weight_transfer_engine(WeightTransferInitRequest(init_info=init_info)))
 
     async def start_weight_update(self) -> None:
         """Hold sampling, then open the update. What is in flight freezes, and goes on later, or ends first."""
-        await self.llm.pause_generation(mode="wait" if self.settings.in_flight == "drain" else "keep",
-                                        clear_cache=False)
-        await self.llm.start_weight_update()
+        mode = "wait" if self.settings.in_flight == "drain" else "keep"
+        await self._answered(self.llm.pause_generation(mode=mode, clear_cache=False))
+        await self._answered(self.llm.start_weight_update())
 
     async def update_weights(self, update_info: Any) -> None:
         from vllm.distributed.weight_transfer.base import WeightTransferUpdateRequest
 
-        await self.llm.update_weights(WeightTransferUpdateRequest(update_info=update_info))
+        await self._answered(self.llm.update_weights(WeightTransferUpdateRequest(update_info=update_info)))
 
     async def finish_weight_update(self, weight_version: str | None = None) -> None:
         """Close the update, forget prefixes computed with the old weights, stamp the version, sample again."""
-        await self.llm.finish_weight_update(weight_version)
+        await self._answered(self.llm.finish_weight_update(weight_version))
         self.version = weight_version or self.version
-        await self.llm.reset_prefix_cache(reset_running_requests=self.settings.in_flight == "recompute")
-        await self.llm.resume_generation()
+        recompute = self.settings.in_flight == "recompute"
+        await self._answered(self.llm.reset_prefix_cache(reset_running_requests=recompute))
+        await self._answered(self.llm.resume_generation())
 
     async def checksums(self) -> dict[str, str]:
         """Checkpoint name -> digest of the weights in use (`sync.checksums`)."""
-        return dict((await self.llm.collective_rpc("reasongym_checksums"))[0])
+        return dict((await self._answered(self.llm.collective_rpc("reasongym_checksums")))[0])
 
     async def corrupt(self, name: str) -> None:
         """Damage one parameter. For tests of the checksums only."""
         await self.llm.collective_rpc("reasongym_corrupt", args=(name,))
+
+    async def _answered(self, call: Awaitable[T]) -> T:
+        """What vLLM's core answers. One that has died never does, and vLLM waits for it."""
+        task = asyncio.ensure_future(call)
+        while not (await asyncio.wait([task], timeout=HEALTH_EVERY_S))[0]:
+            try:
+                await self.llm.check_health()
+            except Exception:
+                task.cancel()
+                raise
+        return task.result()
 
     async def sleep(self) -> None:
         """Give the GPU to the trainer: weights to host memory, KV cache dropped."""

@@ -11,10 +11,10 @@ import contextlib
 import fcntl
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import torch
 
@@ -76,34 +76,21 @@ class SharedMemorySender:
             client.init_weight_transfer_engine({})
 
     def send(self, version: int, *, checksums: bool) -> dict[str, str]:
-        """Move all weights to the engines as `version`. Returns name -> digest on rank 0 if asked, else nothing."""
+        """Move all weights to the engines as `version`. Returns name -> digest on rank 0 if asked, else nothing.
+
+        Raises what the client raises, after the last bucket: a rank that left early would leave the others waiting for
+        it in a collective.
+        """
         digests: dict[str, str] = {}
-        with self._transfer(version) as load:
+        with _Transfer(self.client if self.is_sender else None, self.segments) as transfer:
+            transfer.begin()
             for index, bucket in enumerate(self.buckets):
                 with self.gather([t.name for t in bucket.tensors]) as tensors:
-                    if not self.is_sender:
-                        continue
-                    load.wait_for_segment(index)
-                    path, segment = self.segments[index % len(self.segments)]
-                    for spec, plain in zip(bucket.tensors, bucket.as_dicts(), strict=True):
-                        view(segment, plain).copy_(tensors[spec.name])
-                        if checksums:
-                            digests[spec.name] = digest(view(segment, plain))
-                    load.start(index, {"path": path, "nbytes": segment.numel(), "tensors": bucket.as_dicts()})
+                    written = transfer.put(index, bucket, tensors)
+                    if checksums and written is not None:
+                        digests |= {spec["name"]: digest(view(written, spec)) for spec in bucket.as_dicts()}
+            transfer.finish(version)
         return digests
-
-    @contextlib.contextmanager
-    def _transfer(self, version: int) -> Iterator[_Loads]:
-        if not self.is_sender:
-            yield _Loads(None, 0)
-            return
-        assert self.client is not None
-        self.client.start_weight_update()
-        with ThreadPoolExecutor(1) as thread:
-            loads = _Loads(lambda info: thread.submit(self.client.update_weights, info), len(self.segments))  # type: ignore[union-attr]
-            yield loads
-            loads.wait()
-        self.client.finish_weight_update(str(version))
 
     def close(self) -> None:
         """Remove the segments."""
@@ -113,24 +100,62 @@ class SharedMemorySender:
         self.locks.close()
 
 
-class _Loads:
-    """Loads the engines are busy with; a segment may be written again when its load has ended."""
+class _Transfer:
+    """One transfer of rank 0, and nothing at all on other ranks (client None). The first failure is kept, ends the
+    speaking to the engines, and is raised by `finish`."""
 
-    def __init__(self, submit: Callable[[dict[str, Any]], Future[None]] | None, segments: int) -> None:
-        self.submit, self.segments, self.pending = submit, segments, dict[int, Future[None]]()
+    def __init__(self, client: WeightSyncClient | None, segments: list[tuple[str, torch.Tensor]]) -> None:
+        self.client, self.segments = client, segments
+        self.loads: dict[int, Future[None]] = {}  # that the engines are busy with, by bucket
+        self.thread = ThreadPoolExecutor(1)
+        self.failure: Exception | None = None
 
-    def wait_for_segment(self, index: int) -> None:
-        earlier = self.pending.pop(index - self.segments, None)
-        if earlier is not None:
-            earlier.result()
+    def begin(self) -> None:
+        self._try(lambda client: client.start_weight_update())
 
-    def start(self, index: int, info: dict[str, Any]) -> None:
-        assert self.submit is not None
-        self.pending[index] = self.submit(info)
+    def put(self, index: int, bucket: Bucket, tensors: Mapping[str, torch.Tensor]) -> torch.Tensor | None:
+        """Write a bucket and have the engines load it; the segment that holds it, or None where nothing was written.
 
-    def wait(self) -> None:
-        for load in self.pending.values():
-            load.result()
+        A segment is written again when its earlier load has ended."""
+        written: list[torch.Tensor] = []
+
+        def write(client: WeightSyncClient) -> None:
+            earlier = self.loads.pop(index - len(self.segments), None)
+            if earlier is not None:
+                earlier.result()
+            path, segment = self.segments[index % len(self.segments)]
+            for spec, plain in zip(bucket.tensors, bucket.as_dicts(), strict=True):
+                view(segment, plain).copy_(tensors[spec.name])
+            info = {"path": path, "nbytes": segment.numel(), "tensors": bucket.as_dicts()}
+            self.loads[index] = self.thread.submit(client.update_weights, info)
+            written.append(segment)
+
+        self._try(write)
+        return written[0] if written else None
+
+    def finish(self, version: int) -> None:
+        def wait(client: WeightSyncClient) -> None:
+            for load in self.loads.values():
+                load.result()
+            client.finish_weight_update(str(version))
+
+        self._try(wait)
+        if self.failure is not None:
+            raise self.failure
+
+    def _try(self, step: Callable[[WeightSyncClient], None]) -> None:
+        if self.client is None or self.failure is not None:
+            return
+        try:
+            step(self.client)
+        except Exception as error:  # boundary: raised by `finish`
+            self.failure = error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.thread.shutdown()
 
 
 def _folder() -> Path:

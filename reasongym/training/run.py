@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reasongym.config import RunConfig, dump_yaml
-from reasongym.errors import ConfigError, message
+from reasongym.errors import ConfigError, EngineError, SyncError, TrainerError, message
 from reasongym.planning import Hardware, Plan, plan, shape_of
 from reasongym.planning.placement import num_critic_ranks, num_engines
 from reasongym.tasks import RewardPart, Task
@@ -19,6 +19,7 @@ from reasongym.tracking import Progress, RunFolder, environment, read_metrics, w
 from reasongym.tracking.ending import failure_recorded, write_ending
 from reasongym.tracking.loggers import Loggers, RunInfo, check_loggers
 from reasongym.training.checkpoints import LoopState
+from reasongym.training.curriculum import check_levels
 from reasongym.training.evaluations import check_store, discard_evaluations_after
 from reasongym.training.loop import train
 from reasongym.training.lora import check_lora
@@ -92,6 +93,11 @@ def _prepare(config: RunConfig, hardware: Hardware) -> Job:
     planned = plan(config, hardware, shape_of(config.model.path))
     task = make_task(config, training=True)
     task.example(config.task.split, 0, seed=config.seed)  # an unknown split or malformed row shows now
+    check_levels(config)
+    if config.trainer.zero_stage == 0 and planned.dtype == "bfloat16":
+        raise ConfigError(message("ZeRO stage 0 does not train in bfloat16 with float32 gradients",
+                                  got="trainer.zero_stage=0", expected="trainer.zero_stage 1, 2 or 3 under bfloat16",
+                                  remedy="set trainer.zero_stage=1, or model.dtype=float32"))
     parts = reward_parts(config, task)
     if config.algorithm.samples:
         return Job(planned, task, parts, None)
@@ -105,23 +111,39 @@ def _run(config: RunConfig, job: Job, folder: RunFolder, *, saved: tuple[LoopSta
         _announce(progress, config, job, folder)
         if told:
             progress.note(told)
-        with (_loggers(config, folder, progress) as loggers,
-              open_session(config, job.plan, folder, progress, loggers, task=job.task, parts=job.parts,
-                           examples=job.examples) as session):
+        for left in reversed(range(config.resources.max_restarts + 1)):
+            before = _steps_done(folder)
             try:
-                with session.stop.listening():
-                    state = _restore(session, *saved) if saved else LoopState()
-                    train(session, state)
-            except Interrupted:
-                loggers.outcome = "stopped"
-                write_ending(folder.path, "stopped")
-                write_report(folder.path)
-                return INTERRUPTED
-            progress.note("writing the final model and the report")
-            _export(session)
-        write_ending(folder.path, "finished")
-        write_report(folder.path)
-        progress.summary(folder.path, session.metrics.read(), task=config.task.name, model=config.model.path)
+                return _attempt(config, job, folder, progress, saved=saved)
+            except (EngineError, SyncError, TrainerError) as error:
+                # A fault that comes before anything was learned would come again.
+                if not left or _steps_done(folder) <= before:
+                    raise
+                progress.banner(f"{error}\n\nThe run begins anew from its newest checkpoint "
+                                f"(resources.max_restarts: {left} left).")
+            saved = _saved(config, job, folder, None)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _attempt(config: RunConfig, job: Job, folder: RunFolder, progress: Progress, *,
+             saved: tuple[LoopState, Path | None] | None) -> int:
+    with (_loggers(config, folder, progress) as loggers,
+          open_session(config, job.plan, folder, progress, loggers, task=job.task, parts=job.parts,
+                       examples=job.examples) as session):
+        try:
+            with session.stop.listening():
+                state = _restore(session, *saved) if saved else LoopState()
+                train(session, state)
+        except Interrupted:
+            loggers.outcome = "stopped"
+            write_ending(folder.path, "stopped")
+            write_report(folder.path)
+            return INTERRUPTED
+        progress.note("writing the final model and the report")
+        _export(session)
+    write_ending(folder.path, "finished")
+    write_report(folder.path)
+    progress.summary(folder.path, session.metrics.read(), task=config.task.name, model=config.model.path)
     return 0
 
 
@@ -135,10 +157,13 @@ def _loggers(config: RunConfig, folder: RunFolder, progress: Progress) -> Logger
 def _saved(config: RunConfig, job: Job, folder: RunFolder, step: int | None) -> tuple[LoopState, Path | None]:
     """Where to go on: a checkpoint, or the beginning when the run ended before its first one was written."""
     checkpoints = run_checkpoints(config, folder, job.task, job.examples)
-    done = max((row["step"] for row in read_metrics(folder.metrics)), default=0)
-    if step is None and not checkpoints.steps() and done <= config.checkpoint.every:
+    if step is None and not checkpoints.steps() and _steps_done(folder) <= config.checkpoint.every:
         return LoopState(), None
     return checkpoints.load(step)
+
+
+def _steps_done(folder: RunFolder) -> int:
+    return max((row["step"] for row in read_metrics(folder.metrics)), default=0)
 
 
 def _restore(session: Session, state: LoopState, path: Path | None) -> LoopState:

@@ -16,17 +16,26 @@ import resource
 import signal
 import sys
 import threading
+import time
 
 SECRET = re.compile(rb"TOKEN:([0-9a-f]{16})")
 
 
+def started():
+    """Seconds since 1970 at which this process was made, less the ticks that it is counted in."""
+    ticks = int(open("/proc/self/stat").read().rpartition(")")[2].split()[19])
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
+
+
 def folders():
-    found = {}
+    """With whether each was changed before this process was: the last change then tells when another one ended."""
+    found, began = {}, started()
     for folder in ("/tmp", "/dev/shm", "/work", os.getcwd()):
         if os.path.isdir(folder):
             status = os.stat(folder)
             own = folder not in ("/tmp", "/dev/shm")  # its own files were just written there
-            found[folder] = [oct(status.st_mode), 0 if own else status.st_mtime_ns, sorted(os.listdir(folder))]
+            found[folder] = [oct(status.st_mode), 0 if own else status.st_mtime_ns, status.st_ctime < began - 0.05,
+                             sorted(os.listdir(folder))]
     found["queues"] = os.listdir("/dev/mqueue") if os.path.isdir("/dev/mqueue") else []
     return found
 

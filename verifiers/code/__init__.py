@@ -5,8 +5,10 @@ plain data, and what it returns is rebuilt as exact plain types before anything 
 a second sandbox for assertions of a data set. docs/verifiers/code.md describes the references and their policies.
 
 What is not covered: timing as a side channel; a candidate that answers right for the tests' arguments alone (that is
-what hidden tests are for); tests that ask a helper of the candidate's for the truth. Generators, coroutines and
-instances of other classes are wrong answers, also where a test would have accepted them.
+what hidden tests are for); tests that ask a helper of the candidate's for the truth. Known false positives: functions
+that change an argument or keep a state where their contract forbids it, since each call has copies and a process of its
+own. Known false negatives: generators, coroutines and instances of other classes, also where a test would have accepted
+them; functions that answer through a changed argument.
 """
 
 from __future__ import annotations

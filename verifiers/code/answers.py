@@ -33,13 +33,14 @@ class Kind(StrEnum):
 
 class Answer(NamedTuple):
     """Of a call, or of loading. value: where the kind is VALUE; a bool where it is ODD. name, base: the exception's
-    class, and the built-in one that it is of. text: for a person."""
+    class, and the built-in one that it is of. text: for a person. arguments: what the exception was made of."""
 
     kind: Kind
     value: object = None
     name: str = ""
     base: str = ""
     text: str = ""
+    arguments: tuple[object, ...] = ()
 
     @property
     def described(self) -> str:
@@ -91,8 +92,9 @@ def _read_left(left: bytes) -> Answer:
         match decode(left):
             case ("value", value):
                 return Answer(Kind.VALUE, value)
-            case ("raised", str(name), str(base), str(text)):
-                return Answer(Kind.RAISED, name=name[:_TEXT], base=base[:_TEXT], text=text[:_TEXT])
+            case ("raised", str(name), str(base), str(text), tuple(arguments)):
+                return Answer(Kind.RAISED, name=name[:_TEXT], base=base[:_TEXT], text=text[:_TEXT],
+                              arguments=arguments)
             case ("odd", str(why), bool(truth)):
                 return Answer(Kind.ODD, truth, text=why[:_TEXT])
     except ValueError as error:

@@ -29,6 +29,7 @@ class Candidate:
         self._session = sandbox.open(Job(files=program(CALLER), limits=limits.of_all()))
         self._deadline = time.monotonic() + limits.total_wall_s  # from here: it may have waited long for a worker
         self._over: Answer | None = None
+        self._load_s = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -40,8 +41,17 @@ class Candidate:
     def load(self, sources: Sequence[str], entry_point: str | None, prelude: str = "") -> Answer:
         """VALUE with the index of the source that was loaded, or why none was. No entry point: none is run."""
         order = {"choices": list(sources), "entry_point": entry_point, "prelude": prelude}
+        began = time.monotonic()
         said = self._ask(order, self._limits.wall_s)
+        self._load_s = time.monotonic() - began
         return said if isinstance(said, Answer) else self._heard(read_loaded(said, len(sources)))
+
+    def spent_s(self) -> float:
+        """Seconds that loading took, or CPU seconds of all its processes until now, whichever are more. All there are
+        where its program ended otherwise than by waiting. Ends the session."""
+        result = self._session.finish()
+        waited = result.ending in (Ending.SIGNALLED, Ending.WALL_TIME)
+        return max(self._load_s, result.cpu_s) if waited else self._limits.total_wall_s
 
     def call(self, name: str, args: Sequence[object], kwargs: Mapping[str, object]) -> Answer:
         """One call, in a process of its own inside the sandbox. Once the session is over all others fail as it did."""

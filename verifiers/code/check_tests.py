@@ -7,16 +7,18 @@ and the tests' session know.
 from __future__ import annotations
 
 import secrets
+import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from reasongym.sandbox.backend import Sandbox, Session
-from reasongym.sandbox.jobs import Job
+from reasongym.sandbox.jobs import Ending, Job
 from reasongym.verifiers.code.answers import Answer, Kind
 from reasongym.verifiers.code.candidate import Candidate
-from reasongym.verifiers.code.inside.values import MAX_MESSAGE, decode, encode
+from reasongym.verifiers.code.inside.examiner import FAILED, HELD, PREPARED
+from reasongym.verifiers.code.inside.values import MAX_MESSAGE, NotPlain, decode, encode
 from reasongym.verifiers.code.judgement import TestsBroken, Trial
-from reasongym.verifiers.code.limits import CodeLimits, out_of_time
+from reasongym.verifiers.code.limits import LOADING_S, CodeLimits, out_of_time
 from reasongym.verifiers.code.programs import EXAMINER, program
 from reasongym.verifiers.code.reference import Check
 
@@ -25,6 +27,8 @@ __all__ = ["Examination", "check_trials"]
 
 _TOLD = (Kind.VALUE, Kind.RAISED, Kind.ODD)
 _FORGED = "the tests wrote to the channel themselves"
+_SPENT_S = 1.0
+"""Of time or of CPU time: a program that had used more by then has a part in it that its tests ran out of time."""
 
 
 class Examination:
@@ -32,8 +36,14 @@ class Examination:
 
     def __init__(self, sandbox: Sandbox, limits: CodeLimits) -> None:
         self.answered = False
-        self.session: Session = sandbox.open(Job(files=program(EXAMINER), limits=limits.of_all()))
-        self.deadline = time.monotonic() + limits.total_wall_s
+        self.session: Session = sandbox.open(Job(files=program(EXAMINER), limits=limits.of_tests()))
+        self._total_s = limits.total_wall_s
+        self._opened = time.monotonic()
+        self.deadline = self._opened + self._total_s
+
+    def begin(self) -> None:
+        """Their time begins when the candidate is loaded; by how much that is later than their session is bounded."""
+        self.deadline = min(time.monotonic(), self._opened + LOADING_S) + self._total_s
 
     def close(self) -> None:
         self.session.finish()
@@ -41,28 +51,34 @@ class Examination:
 
 def check_trials(examination: Examination, candidate: Candidate, name: str, check: Check,
                  prelude: str, *, partial: bool) -> Sequence[Trial]:
-    """One a statement, or one for `check`. Raises TestsBroken where the tests fail by themselves.
+    """One a statement that tests something, or one for `check`. Raises TestsBroken where the tests fail by themselves.
 
     An answer that no test can be given (a time-out, a program that ended) fails the statement, and without `partial`
     all of them. So does whatever ends the tests once they hold an answer of the candidate's: `range(len(answer))` may
     be endless, a parser may crash on the text it was given, and an error would let an answer leave its group when it
-    pleases.
+    pleases. For the same reason tests that run out of time before their first call are broken only where the candidate
+    had hardly used any.
     """
+    examination.begin()
     try:
         return _examined(examination, candidate, name, check, prelude, partial=partial)
     except _Over as over:
-        if not examination.answered:
-            raise TestsBroken(str(over)) from None
         problem = f"{over}, with the answer's values"
+        if not examination.answered:
+            spent_s = candidate.spent_s() if over.waited else 0.0
+            if spent_s <= _SPENT_S:
+                raise TestsBroken(str(over)) from None
+            problem = f"{over}, after the program had used {spent_s:.1f} s"
         return [Trial("open", problem, timed_out=over.timed_out)] * max(len(check.asserts), 1)
 
 
 class _Over(Exception):
-    """The tests' session is, without a result."""
+    """The tests' session is, without a result. waited: it was its wall time that ran out, not its CPU time."""
 
-    def __init__(self, why: str, *, timed_out: bool = False) -> None:
+    def __init__(self, why: str, *, timed_out: bool = False, waited: bool = False) -> None:
         super().__init__(why)
         self.timed_out = timed_out
+        self.waited = waited
 
 
 def _examined(examination: Examination, candidate: Candidate, name: str, check: Check, prelude: str, *,
@@ -74,7 +90,7 @@ def _examined(examination: Examination, candidate: Candidate, name: str, check: 
     while True:
         match _receive(examination):
             case ("call", str(function), tuple(args), dict(kwargs)):
-                answer = candidate.call(function, args, {str(key): value for key, value in kwargs.items()})
+                answer = _asked(candidate, function, args, kwargs)
                 if answer.kind not in _TOLD:
                     lost = lost or answer
                     if not partial:
@@ -89,10 +105,22 @@ def _examined(examination: Examination, candidate: Candidate, name: str, check: 
                 raise _Over(_FORGED)
 
 
+def _asked(candidate: Candidate, function: str, args: Sequence[object], kwargs: Mapping[object, object]) -> Answer:
+    try:
+        return candidate.call(function, args, {str(key): value for key, value in kwargs.items()})
+    except NotPlain as error:  # what they pass may be what they were answered
+        raise _Over(f"the tests pass {error}, which does not travel") from None
+
+
 def _trials(results: list[object], why: str, num_tests: int, *, timed_out: bool) -> list[Trial]:
-    if len(results) != num_tests or not all(type(result) is bool for result in results):
+    """Without what held and tests nothing: it earns nothing, nor takes anything away."""
+    if len(results) != num_tests or not all(result in (HELD, FAILED, PREPARED) for result in results):
         raise _Over(_FORGED)
-    return [Trial("open") if result else Trial("open", why or "failed", timed_out=timed_out) for result in results]
+    trials = [Trial("open") if result == HELD else Trial("open", why or "failed", timed_out=timed_out)
+              for result in results if result != PREPARED]
+    if not trials:
+        raise _Over("nothing in the tests asserts anything")
+    return trials
 
 
 def _told(answer: Answer) -> tuple[object, ...]:
@@ -102,7 +130,7 @@ def _told(answer: Answer) -> tuple[object, ...]:
         case Kind.VALUE:
             return "value", answer.value
         case Kind.RAISED:
-            return "raised", answer.name, answer.base, answer.text
+            return "raised", answer.name, answer.base, answer.text, answer.arguments
         case Kind.ODD:
             return "odd", answer.value
     return "lost", answer.described
@@ -131,5 +159,6 @@ def _receive(examination: Examination) -> object:
 def _end(examination: Examination) -> _Over:
     result = examination.session.finish()
     if out_of_time(result) or time.monotonic() >= examination.deadline:
-        return _Over("the tests ran out of time", timed_out=True)
+        waited = result.ending is not Ending.CPU_TIME and result.status != 128 + signal.SIGXCPU
+        return _Over("the tests ran out of time", timed_out=True, waited=waited)
     return _Over(f"the tests ended their process ({result.ending}, status {result.status})")

@@ -1,8 +1,9 @@
 """Whether what a candidate returned is what a test expects: by exact types, on values rebuilt from bytes.
 
-True is not 1 and 1 is not 1.0. A tuple equals a list of the same items, because references are JSON, which has no
-tuples. -0.0 equals 0.0; nan equals nan, and nothing else, where nan is expected. The order of keys and of set members
-does not count. What a reference may ask for instead, each by name:
+True is not 1 and 1 is not 1.0. A tuple or a deque equals a list of the same items, and a Counter, OrderedDict or
+defaultdict the dict it holds, because references are JSON, which has none of them. -0.0 equals 0.0; nan equals nan, and
+nothing else, where nan is expected. The order of keys and of set members does not count. What a reference may ask for
+instead, each by name:
     float             numbers within `tolerance` of the expected one, relative to it (where that is 0: of 0 itself), an
                       int and a float alike; two ints are compared exactly, for 1000001 is not 1000000
     case_insensitive  text in any case, wherever it stands in the value but in keys and sets
@@ -12,7 +13,7 @@ does not count. What a reference may ask for instead, each by name:
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, deque
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from reasongym.verifiers.code.inside.values import encode
 __all__ = ["COMPARISONS", "Comparison", "same", "shown", "within"]
 
 COMPARISONS = ("exact", "float", "case_insensitive", "unordered")
+_LISTS = (list, tuple, deque)
 
 
 class Comparison(NamedTuple):
@@ -36,7 +38,7 @@ def same(expected: object, got: object, by: Comparison) -> bool:
         return _near(expected, got, by.tolerance)
     if by.how == "case_insensitive":
         return _normal(_folded(expected)) == _normal(_folded(got))
-    if by.how == "unordered" and isinstance(expected, list | tuple) and isinstance(got, list | tuple):
+    if by.how == "unordered" and isinstance(expected, _LISTS) and isinstance(got, _LISTS):
         return Counter(map(_normal, expected)) == Counter(map(_normal, got))
     return _normal(expected) == _normal(got)
 
@@ -50,14 +52,14 @@ def shown(value: object) -> str:
     """A value for a person, in few characters."""
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # an int of more digits than Python writes
-        text = f"a {type(value).__name__} with a very long number"
+    except (ArithmeticError, ValueError, RecursionError):  # an int of more digits than Python writes; a Counter sorts
+        text = f"a {type(value).__name__} that cannot be written out"
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _normal(value: object) -> bytes:
     """Equal bytes for values that are the same, and for no others. Built without hashing: chosen keys cost nothing."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, _LISTS):
         return _joined(b"l", [_normal(item) for item in value])
     if isinstance(value, set | frozenset):
         return _joined(b"e" if isinstance(value, set) else b"z", sorted(map(_normal, value)))
@@ -75,7 +77,7 @@ def _joined(tag: bytes, parts: list[bytes]) -> bytes:
 def _folded(value: object) -> object:
     if isinstance(value, str):
         return value.casefold()
-    if isinstance(value, list | tuple):
+    if isinstance(value, _LISTS):
         return [_folded(item) for item in value]
     if isinstance(value, dict):
         return {key: _folded(item) for key, item in value.items()}  # folded, "A" and "a" would become one key
@@ -85,7 +87,7 @@ def _folded(value: object) -> object:
 def _near(expected: object, got: object, tolerance: float) -> bool:
     if _is_number(expected) and _is_number(got):
         return _close(expected, got, tolerance)  # type: ignore[arg-type]
-    if isinstance(expected, list | tuple) and isinstance(got, list | tuple):
+    if isinstance(expected, _LISTS) and isinstance(got, _LISTS):
         return len(expected) == len(got) and all(_near(*pair, tolerance) for pair in zip(expected, got, strict=True))
     if isinstance(expected, dict) and isinstance(got, dict):
         mine, theirs = ({_normal(key): item for key, item in each.items()} for each in (expected, got))

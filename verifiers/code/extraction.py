@@ -2,8 +2,9 @@
 
 1. Only what follows the reasoning: after the last `</think>`; an unclosed `<think>` leaves nothing.
 2. Complete fences (``` or ~~~, three or more, closed by a line of the same) marked python, py, python3 or not marked.
-   For a function the last one that compiles and defines it at its top level; for a whole program the last marked one
-   that compiles, and where none is marked the last.
+   For a function the last one that compiles and defines it at its top level, and only where there is none one that
+   imports its name, as tests of the answer's own do; for a whole program the last marked one that compiles, and where
+   none is marked the last.
 3. Where there is no fence at all, the whole text, on the same condition.
 4. Where the row's field `prompt` holds the head of the function, as in HumanEval, code that continues the prompt counts
    too, when no code defines the function by itself.

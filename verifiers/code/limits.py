@@ -1,5 +1,5 @@
-"""How long and how large a candidate may be. CPU time decides, so that a busy machine turns nothing right into wrong;
-wall time is for what sleeps."""
+"""How long and how large a candidate may be. CPU time is for what computes, so that a busy machine turns little that is
+right into wrong; wall time for what sleeps, and for what got hardly any processor: see docs/verifiers/code.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from reasongym.sandbox.jobs import Ending, Limits, Result
 
-__all__ = ["MAX_OUTPUT", "CodeLimits", "out_of_time", "read_limits"]
+__all__ = ["LOADING_S", "MAX_OUTPUT", "CodeLimits", "out_of_time", "read_limits"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,13 @@ class CodeLimits:
     def of_all(self) -> Limits:
         return Limits(cpu_s=self.total_cpu_s, wall_s=self.total_wall_s, memory_mb=self.memory_mb)
 
+    def of_tests(self) -> Limits:
+        """Of a session that waits until the candidate is loaded."""
+        return Limits(cpu_s=self.total_cpu_s, wall_s=self.total_wall_s + LOADING_S, memory_mb=self.memory_mb)
 
+
+LOADING_S = 1.0
+"""By so much later than the candidate's the time of its tests may end: its loading is none of theirs."""
 MAX_OUTPUT = 4 * 2**20
 """Bytes of a program's standard output that are read, and so the most that a test can expect."""
 _USUAL = CodeLimits()

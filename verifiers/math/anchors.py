@@ -6,7 +6,8 @@ Policy, so that exactly one statement is ever graded and listing or hedging gain
 2. Anchors divided from the last one by nothing but punctuation, "and", "or" or a unit belong to it: `\boxed{5} or
    \boxed{72}` states both. A phrase ("the answer is") joins phrases only, since many write it just above the `####`.
 3. An anchor inside another is the one that counts: "the answer is \boxed{x}".
-4. "Wait, actually 71" after an anchor revises it, when it states nothing but the answer.
+4. "Wait, actually 71" after an answer revises it, when it states nothing but the answer; on its line, behind a comma,
+   semicolon or full stop (`#### 72; actually 71`), too. An answer with a question mark behind it (`#### 72?`) is none.
 5. Values offered beside a box in plain words (`\boxed{7} or 8`) belong to it; a box that is denied is none, and a sign
    or exponent that is glued to a box is part of it: `surroundings` says which.
 6. An unclosed `\boxed{` or `<answer>` was cut off by the length limit and holds no answer.
@@ -31,7 +32,7 @@ from reasongym.verifiers.math.places import (
     has_open_box,
     last_matches,
 )
-from reasongym.verifiers.math.surroundings import is_denied, offered_beside, whole_of
+from reasongym.verifiers.math.surroundings import is_asked, is_denied, offered_beside, whole_of
 
 __all__ = ["stated_places"]
 
@@ -41,6 +42,7 @@ _TAG_END = re.compile(r"</answer>", re.IGNORECASE)
 _BULLET = re.compile(r"\s*[-*•]\s+(?=\S)")
 _NEXT_LINE = re.compile(r"\s*(?:[-*•]\s+(?=\S))?([^\n]*)")
 _HEADING = re.compile(r"[*_ ]{0,4}([0-9]{1,2})(?:[.):]| -)[*_ ]{1,4}[A-Za-z]")
+_QUESTION = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$|\*))*+\?")
 _JOINS = re.compile(
     r"[^\w]*+(?:(?!(?:no|not|wait|wrong|so|then|actually|is|was)\b)[^\W\d]{1,20}[^\w]{1,3}){0,2}?"  # a unit
     r"(?:\\?\b(?:and|or|also|maybe|perhaps|possibly|alternatively|else|y|o|und|oder|et|ou|text|q?quad)\b[^\w]*+){1,6}"
@@ -58,7 +60,7 @@ def stated_places(text: str, *, symbolic: bool) -> list[Place]:
     places = _innermost(sorted(readable, key=lambda place: place.start))
     if not places:
         return []
-    revised = correction(text, places[-1].end)
+    revised = correction(text, places[-1])
     if revised is not None:
         return [revised]
     final = [places.pop()]
@@ -106,7 +108,7 @@ def _hashes(text: str, symbolic: bool) -> Iterator[Place]:
         if heading and (heading[1] == "1" or int(heading[1]) - 1 in numbered):
             numbered.add(int(heading[1]))
             continue
-        follows = directness(place.content, symbolic=symbolic)
+        follows = directness(place.content, symbolic=symbolic) if not _QUESTION.match(place.content) else ""
         # "#### even" ends a response, "#### Conclusion" opens a part of it.
         if follows == "answer" or (follows == "word" and not text[place.end:].strip()):
             yield place
@@ -133,6 +135,6 @@ def _tags(text: str) -> Iterator[Place]:
     for match in last_matches(_TAG, text) if ends else ():
         end = next((end for end in ends if end.start() >= match.end()), None)
         content = text[match.end():end.start()] if end else ""
-        if end and content.strip() and len(content) <= MAX_ANSWER:
+        if end and content.strip() and len(content) <= MAX_ANSWER and not is_asked(text, end.end()):
             yield Place("tag", _BULLET.sub("", content, count=1) if _BULLET.match(content) else content,
                         match.start(), end.end())

@@ -13,13 +13,16 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
+from reasongym.verifiers.denial import is_denied
 from reasongym.verifiers.math.anchors import stated_places
 from reasongym.verifiers.math.formulas import formulas
-from reasongym.verifiers.math.last_sentence import LONGEST_ANSWER, unmarked_answers
+from reasongym.verifiers.math.last_sentence import LONGEST_ANSWER, masked, unmarked_answers
 from reasongym.verifiers.math.places import MAX_ANSWER, Place, breaks_off, has_open_box
 from reasongym.verifiers.math.turn import final_part
 from reasongym.verifiers.math.wording import is_joined, joined_group, trimmed, without_lead
-from reasongym.verifiers.number_text import same_characters
+from reasongym.verifiers.number_context import stands_alone
+from reasongym.verifiers.number_lists import gives_by_cases
+from reasongym.verifiers.number_text import plain, same_characters
 
 __all__ = ["Stated", "final_answers", "reference_answers"]
 
@@ -27,6 +30,10 @@ _REMARK = re.compile(
     r"(?<!\\)[.!?](?=\s|$)|\n|,? (?:because|since|as|which|where|when|while|so|but|not|instead|rather|after|hence|thus|"
     r"therefore|for|if)\b|,? with (?!respect)| - (?=[A-Za-z]{2})|\u2014| \((?=[A-Za-z]{2})", re.IGNORECASE)
 _UNESCAPED_DOLLAR = re.compile(r"(?<!\\)\$")
+_ANNOUNCED = re.compile(r"\A\s*\\text(?:bf|rm|it)?\s?\{(?:the )?(?:final )?answer(?: is)?\s?:?\s?\}\s?:?",
+                        re.IGNORECASE)
+_NUMBER = re.compile(r"[\s*_]{0,9}(-?[0-9][0-9,]{0,60}(?:\.[0-9]{1,60})?(?<!,))")
+_FENCED = re.compile(r"```[a-z]{0,12}[ \t]*\n([^`]{1,2000})```")
 _LAST_BOX = re.compile(r"\\f?box(?:ed)?\s?\{(?!.*\\f?box)", re.DOTALL)
 
 
@@ -40,9 +47,12 @@ class Stated(NamedTuple):
 def final_answers(response: str) -> Stated:
     """The final answer of a response by the policy above; several where one place states several."""
     text = _with_single_escapes(same_characters(final_part(response)))
+    fenced = _FENCED.fullmatch(text.strip()) if text[:3] == "```" else None
+    text = fenced[1].strip() if fenced else text
     places = stated_places(text, symbolic=True)
     if places:
-        answers = tuple(answer for place in reversed(places) if (answer := _content(place)))
+        doubted = any(place.kind in ("phrase", "word") and is_denied(text, place.start) for place in places)
+        answers = () if doubted else tuple(answer for place in reversed(places) if (answer := _content(place)))
         return Stated(answers, "" if answers else "nothing stands where the answer is due")
     if breaks_off(text):
         return Stated((), "the response breaks off inside its answer")
@@ -84,12 +94,25 @@ def _with_single_escapes(text: str) -> str:
 def _content(place: Place) -> str:
     """The answer that stands in a place, without what is around it; "" when there is none."""
     if place.kind == "box":
-        return _UNESCAPED_DOLLAR.sub("", place.content).strip()
+        content = _ANNOUNCED.sub("", place.content) if "nswer" in place.content else place.content
+        return _UNESCAPED_DOLLAR.sub("", content).strip()
     if place.kind == "tag":
         return ", ".join(unmarked_answers(place.content.strip()))
     found = formulas(place.content)
+    if gives_by_cases(masked(place.content, found)):
+        return place.content.strip()  # read to its end or not at all: no case of it is the answer
     if found and not re.search(r"[0-9=]", place.content[:found[0].start]):
-        return ", ".join(formula.content for formula in joined_group(place.content, found))
+        group = joined_group(place.content, found)
+        behind = masked(place.content, found)[max(formula.end for formula in group):]
+        return ", ".join(formula.content for formula in group) if _may_be_followed_by(behind) else ""
     rest = without_lead(place.content)
     remark = _REMARK.search(rest, 1)
-    return trimmed(rest[:remark.start() if remark else MAX_ANSWER])
+    answer = trimmed(rest[:remark.start() if remark else MAX_ANSWER])
+    number = _NUMBER.match(rest)
+    is_number = number is not None and number[1] == answer
+    return answer if not (is_number and number and not _may_be_followed_by(rest[number.end():])) else ""
+
+
+def _may_be_followed_by(behind: str) -> bool:
+    """Whether an answer is whole with that text behind it, unlike `7 ... 8`, "7 with remainder 3", "7?"."""
+    return stands_alone("", plain(re.sub("\ue000+", "3", behind.lstrip('\\"')[:60])))

@@ -10,6 +10,7 @@ from reasongym.verifiers.math.nodes import MINUS_ONE, Based, Call, Constant, Nod
 
 __all__ = ["FactorReader"]
 
+MAX_DOUBLE = 300
 _CALLED = frozenset("fghFGH")
 _BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 
@@ -27,10 +28,20 @@ class FactorReader(CalculusReader):
     def postfixed(self, node: Node) -> Node:
         for _ in range(3):
             if self.accept("!"):
-                node = Call("factorial", (node,))
+                node = self.factorial(node)
             elif self.accept("°"):
                 node = Call("deg", (node,))
         return node
+
+    def factorial(self, node: Node) -> Node:
+        """n!, or for a literal n the double factorial n!!. Of a decimal no factorial is read."""
+        if isinstance(node, Number) and (node.places or node.value < 0):
+            raise Unreadable("the factorial of a decimal or negative number")
+        if not self.accept("!"):
+            return Call("factorial", (node,))
+        if self.sees("!") or not isinstance(node, Number) or node.value.denominator != 1 or node.value > MAX_DOUBLE:
+            raise Unreadable("a double factorial of what is no small whole number")
+        return product([Number(Fraction(n)) for n in range(int(node.value), 0, -2)])
 
     def exponent(self) -> Node:
         with self.deeper():

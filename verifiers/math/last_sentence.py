@@ -3,8 +3,9 @@ r"""The answer of a text without anchors.
 A text that is an answer alone ("x = 5", "(1, 2)", "28 percent", "east") is it. Otherwise the last sentence that gives a
 result (`final_number` says which) states, whichever comes last, its last formula in `$...$`, `\(...\)`, `\[...\]`, the
 expression that ends it (its right side, unless "=" assigns to a symbol), or its last number. A closing "for all $n$" or
-"where $r = 2$" is left out; a sentence that denies its value ("it isn't 7") states none. Two last lines of nothing but
-a value offer both.
+"where $r = 2$" is left out; a sentence that denies its value ("it isn't 7"), makes it a part of something ("half of
+$7$") or gives several by cases states none. Two last lines of nothing but a value offer both. A text that ends in a
+question or a task ("Simplify $\sqrt{8}$.") states none: `number_sentences`.
 
 Known false positives: a formula that ends the last sentence without being its result.
 Known false negatives: LaTeX without delimiters in the middle of a sentence; an answer in words ("it is even").
@@ -15,12 +16,15 @@ from __future__ import annotations
 import re
 
 from reasongym.verifiers.denial import denies
-from reasongym.verifiers.final_number import last_number, result_sentences
+from reasongym.verifiers.final_number import last_number
 from reasongym.verifiers.math.formulas import Formula, formulas
 from reasongym.verifiers.math.wording import is_joined, joined_group, plain_words, trimmed, without_lead, without_names
+from reasongym.verifiers.number_context import stands_alone
+from reasongym.verifiers.number_lists import gives_by_cases
+from reasongym.verifiers.number_sentences import ends_by_asking, result_sentences
 from reasongym.verifiers.number_text import plain, quantities
 
-__all__ = ["LONGEST_ANSWER", "unmarked_answers"]
+__all__ = ["LONGEST_ANSWER", "masked", "unmarked_answers"]
 
 LONGEST_ANSWER = 300
 """Characters of a text that may be an answer alone; a longer one is prose."""
@@ -45,13 +49,14 @@ def unmarked_answers(text: str) -> tuple[str, ...]:
     if _is_alone(text, found):
         alone = ", ".join(formula.content for formula in found) or trimmed(without_lead(text))
         return (alone,) if alone else ()
-    masked = _masked(text, found)
-    spans = [span for span in _sentences(masked) if _HOLDS_A_VALUE.search(masked, *span)]
+    hidden = masked(text, found)
+    spans = [] if ends_by_asking(text, hidden) else [
+        span for span in _sentences(hidden) if _HOLDS_A_VALUE.search(hidden, *span)]
     if not spans:
         return ()
-    last = _of_sentence(text, masked, spans[-1], found)
-    both = spans[-2:] if all(_VALUE_ALONE.fullmatch(masked, *span) for span in spans[-2:]) else []
-    before = _of_sentence(text, masked, both[0], found) if len(both) == 2 else ()
+    last = _of_sentence(text, hidden, spans[-1], found)
+    both = spans[-2:] if all(_VALUE_ALONE.fullmatch(hidden, *span) for span in spans[-2:]) else []
+    before = _of_sentence(text, hidden, both[0], found) if len(both) == 2 else ()
     steps = any(re.search("[=<>]", answer) for answer in before + last)  # of a derivation, each on a line
     return last if steps else before + last
 
@@ -72,7 +77,7 @@ def _is_alone(text: str, found: list[Formula]) -> bool:
     return not words or is_unit or not re.search(r"[0-9\\=]", outside)
 
 
-def _masked(text: str, found: list[Formula]) -> str:
+def masked(text: str, found: list[Formula]) -> str:
     """The text with every formula overwritten, character by character, so that positions stay."""
     pieces, at = [], 0
     for formula in found:
@@ -81,29 +86,39 @@ def _masked(text: str, found: list[Formula]) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def _sentences(masked: str) -> list[tuple[int, int]]:
+def _sentences(hidden: str) -> list[tuple[int, int]]:
     """Where the sentences stand that may give a result."""
     spans: list[tuple[int, int]] = []
-    at = len(masked)
-    for sentence in reversed(result_sentences(masked)):
-        at = masked.rfind(sentence, 0, at)
+    at = len(hidden)
+    for sentence in reversed(result_sentences(hidden)):
+        at = hidden.rfind(sentence, 0, at)
         if at < 0:
             break
         spans.append((at, at + len(sentence)))
     return spans[::-1]
 
 
-def _of_sentence(text: str, masked: str, span: tuple[int, int], found: list[Formula]) -> tuple[str, ...]:
+def _of_sentence(text: str, hidden: str, span: tuple[int, int], found: list[Formula]) -> tuple[str, ...]:
     begin, end = span
-    clause = _CLAUSE.search(masked, begin, end)
-    if clause and _HOLDS_A_VALUE.search(masked, begin, clause.start()):
+    if gives_by_cases(hidden[begin:end]):
+        return ()
+    clause = _CLAUSE.search(hidden, begin, end)
+    if clause and _HOLDS_A_VALUE.search(hidden, begin, clause.start()):
         end = clause.start()
-    value = list(_VALUE.finditer(masked, begin, end))[-1:]
-    if value and denies(masked[begin:end], value[0].start() - begin, value[0].end() - begin):
+    value = list(_VALUE.finditer(hidden, begin, end))[-1:]
+    if value and denies(hidden[begin:end], value[0].start() - begin, value[0].end() - begin):
         return ()
     inside = [formula for formula in found if begin <= formula.start < end]
-    group = tuple(formula.content for formula in joined_group(text, inside[::-1])[::-1])
-    return _of_words(masked[inside[-1].end if inside else begin:end]) or group
+    group = joined_group(text, inside[::-1])[::-1]
+    stated = _of_words(hidden[inside[-1].end if inside else begin:end])
+    if stated or not group or not _stand_alone(hidden[begin:group[0].start], hidden[group[-1].end:end]):
+        return stated
+    return tuple(formula.content for formula in group)
+
+
+def _stand_alone(before: str, behind: str) -> bool:
+    """Whether formulas between the two are meant by themselves, unlike "half of $7$" and "the sum of $3$ and $7$"."""
+    return stands_alone(*(plain(re.sub(f"{_FILLER}+", "3", words)) for words in (before[-60:], behind[:60])))
 
 
 def _of_words(words: str) -> tuple[str, ...]:
@@ -118,7 +133,8 @@ def _of_words(words: str) -> tuple[str, ...]:
         return ()
     final = last_number(text)
     if final.problem == "several":
-        return tuple(str(q.value) for q in quantities(text) if q.value is not None)
+        stated = [q.value for q in quantities(text)]
+        return () if None in stated or gives_by_cases(text) else tuple(map(str, stated))
     attached = re.search(re.escape(final.text) + r"(?![cdkm]?m\^[23])[A-Za-z](?![A-Za-z])", text)  # 5r is not 5
     return () if final.value is None or attached else (str(final.value),)
 

@@ -26,6 +26,9 @@ from reasongym.verifiers.math.units import is_unit_word
 __all__ = ["Token", "Unreadable", "tokens"]
 
 MAX_EXPONENT_DIGITS = 3
+_UNIT_VECTORS = {**{letter: letter for letter in "ijk"}, r"\imath": "i", r"\jmath": "j"}
+"""What a hat is left out of, as bold type is."""
+
 
 _NUMERAL = r"(?:\d++(?:\.\d++|\.(?=[ ]?\\overline))?|\.\d++)"
 _TOKEN = re.compile(rf"""
@@ -98,6 +101,8 @@ def _command(name: str, text: str, at: int, spaced: bool, found: list[Token]) ->
     content = _CONTENT.match(text, at) if name in TEXTS or name in MARKS or name in ALPHABETS else None
     if name in TEXTS and content:
         found += _worded(content[1].strip(), spaced, found, upright=name in ("mathrm", "operatorname"))
+    elif name == "hat" and content and content[1].strip() in _UNIT_VECTORS:
+        found += _letters(_UNIT_VECTORS[content[1].strip()], spaced=spaced)
     elif name in MARKS and content:
         mark = "repeat" if name == "overline" and content[1].strip().isdigit() else MARKS[name]
         found.append(Token("name", f"{mark} {content[1].strip()}", spaced))

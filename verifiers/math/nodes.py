@@ -6,37 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-__all__ = [
-    "MINUS_ONE",
-    "Based",
-    "Calculus",
-    "Call",
-    "Constant",
-    "FiniteSet",
-    "Group",
-    "Matrix",
-    "Node",
-    "Number",
-    "Power",
-    "Product",
-    "Quantity",
-    "Ratio",
-    "Relation",
-    "Sequence",
-    "SetOperation",
-    "Sum",
-    "Symbol",
-    "Text",
-    "inner",
-    "key",
-    "negative",
-    "product",
-    "quotient",
-    "rebuilt",
-    "replaced",
-    "total",
-    "walk",
-]
+__all__ = ["MINUS_ONE", "Based", "Calculus", "Call", "Constant", "FiniteSet", "Group", "Matrix", "Node", "Number",
+           "Power", "Product", "Quantity", "Ratio", "Relation", "Sequence", "SetOperation", "Sum", "Symbol", "Text",
+           "inner", "key", "negative", "product", "quotient", "rebuilt", "replaced", "total", "walk"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +159,9 @@ def product(items: list[Node]) -> Node:
 
 
 def negative(item: Node) -> Node:
+    """The item with the other sign; of degrees it is the number's, so that -90 degrees are a quantity as 90 are."""
+    if isinstance(item, Call) and item.name == "deg":
+        return Call("deg", (negative(item.items[0]),))
     return Number(-item.value, item.places) if isinstance(item, Number) else product([MINUS_ONE, item])
 
 

@@ -74,6 +74,7 @@ _RARE: tuple[tuple[str, re.Pattern[str], str], ...] = tuple((mark, re.compile(pa
     (r"\dot", r"(\.\d{0,60}) ?\\dot ?(?:\{ ?(\d) ?\}|(\d))", r"\1\\overline{\2\3}"),
     (r"\bar", r"(\.\d{0,60}) ?\\bar ?(?:\{ ?(\d{1,60}) ?\}|(\d))", r"\1\\overline{\2\3}"),
     (r"\overline", r"(\.\d{0,60}) ?\\overline ?(\d)", r"\1\\overline{\2}"),
+    (r"\hat", r"\\hat ?(?=[ijk](?![A-Za-z])|\\[ij]math(?![A-Za-z]))(?:\\(?=[ij]math))?([ijk])(?:math)?", r"\\hat{\1}"),
     ("mod", rf"\( ?(?:\\[bp]?mod(?![A-Za-z])|{_TEXT}mod(?![A-Za-z])) ?\}}? ?\{{? ?([^(){{}}]{{1,40}}?) ?\}}? ?\)",
      r"\\pmod{\1}"),
     (")", r"\((\d{1,200})\) ?_", r"\1_"),

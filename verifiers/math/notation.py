@@ -28,6 +28,7 @@ FUNCTIONS = {name: name for name in _OWN_NAMES} | {
 """Every name a function goes by, to the name it has in a tree."""
 
 OPERATORS = {
+    "bigcup": "union", "bigcap": "intersection",
     "cdot": "*", "times": "*", "ast": "*", "div": "/", "pm": "±", "mp": "∓", "cup": "union", "cap":
     "intersection", "setminus": "difference", "backslash": "difference", "le": "<=", "leq": "<=", "leqslant":
     "<=", "ge": ">=", "geq": ">=", "geqslant": ">=", "lt": "<", "gt": ">", "ne": "!=", "neq": "!=", "approx": "~",

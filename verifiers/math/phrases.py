@@ -10,6 +10,7 @@ import re
 from typing import Literal
 
 from reasongym.verifiers.math.places import MAX_ANSWER, MAX_LINE, Place, last_matches
+from reasongym.verifiers.math.surroundings import is_asked
 from reasongym.verifiers.number_words import word_quantities
 
 __all__ = ["correction", "directness", "phrase_places"]
@@ -22,9 +23,9 @@ _BEFORE = (r"(?:^|[.,;:!?*#_|\"'{(\n]) ?"
            r"|(?<!check )(?<!checking )(?<!verify )(?<!confirm )\b"  # "we may check our answer: 17 * 44 = 748"
            r"(?:the|final|my|our|correct|numerical|so|thus|hence|therefore|la|die|l'|a) ")
 _IS = (r"is|are|was|would be|should be|will be|must be|comes (?:out )?to(?: be)?|equals|es|est|ist|è|é"
-       r"|[=:]|[-=]?>|→")
+       r"|[=:]|[-=]>|→")
 _PHRASE = re.compile(
-    rf"(?:{_BEFORE})(?:(?:final|correct) )?(?:{_ANSWER})[*_\"']{{0,3}}"
+    rf"(?:{_BEFORE})(?:(?:final|correct)[ _])?(?:{_ANSWER})[*_\"']{{0,3}}"
     r"(?: (?:to|for|of) (?:the|this|your|our) (?:\w{1,20} ){0,3}(?:question|problem))?"
     r"(?:,? (?:therefore|thus|then|hence),?)?"
     rf"(?: ?(?:{_IS})(?![a-z])[*_]{{0,3}}){{1,3}}"
@@ -35,8 +36,9 @@ _UP_TO_THE_ANSWER = re.compile(r"(?:[ :*\"_\t]|\n\s*(?:[-*•]\s+(?=\S))?)*+")
 _REVISES = r"it is|it's|that is|that's|(?:it )?should (?:be|have been)|the (?:correct |right |final )?answer is"
 _TAKES_BACK = r"no|wait|actually|sorry|i mean|i meant|make that"
 _CORRECTION = re.compile(
-    rf"\b(?:{_TAKES_BACK}|correction|oops|scratch that|hold on|it should be|rather)\b"
+    rf"\b(?:{_TAKES_BACK}|correction|oops|scratch that|hold on|it should be|rather)\b(?! than\b)"
     rf"(?:[\s,.:;!-]{{0,3}}\b(?:{_TAKES_BACK}|{_REVISES})\b){{0,4}}[\s,.:;!-]{{1,3}}", re.IGNORECASE)
+_PARTED = re.compile(r"[0-9$)}a-z][*_]{0,3}\s?[,;:.!(\u2014-]{1,3}\s?\Z")
 _ONLY_AN_ANSWER = re.compile(
     r"[^\w]{0,6}(?:[A-Za-z]{1,20}[^\w]{1,3})?[\d.,/]{1,60}(?:[^\w\d]{0,3}[A-Za-z]{1,20}){0,3}[^\w]{0,6}"
     r"|[^\w]{0,4}(?:\$[^$\n]{1,300}\$|\\\([^$\n]{1,300}\\\))[^\w]{0,4}")
@@ -67,6 +69,8 @@ def phrase_places(text: str, *, symbolic: bool) -> list[Place]:
         skipped = _UP_TO_THE_ANSWER.match(text, match.end())
         begin = skipped.end() if skipped else match.end()
         place = _phrase_place(text, match.start(), begin, is_json=match[0].rstrip(" :").endswith('"'))
+        if place.content.rstrip().endswith("?") or is_asked(text, place.end):
+            continue
         follows = directness(place.content, symbolic=symbolic)
         if follows:
             places.append(place._replace(kind="word") if follows == "word" else place)
@@ -83,17 +87,35 @@ def _phrase_place(text: str, start: int, begin: int, *, is_json: bool) -> Place:
             tail = zone[closes + len(closer):].partition("\n")[0]
             zone = zone[:closes + len(closer)] + tail
             return Place("phrase", zone, start, begin + len(zone))
+    zone = _json_value(zone, in_quotes=text[begin - 1] == '"') if is_json else zone
     sentence = _SENTENCE.match(zone)
     zone = sentence[0] if sentence else ""
-    if is_json:  # {"answer": 72, "unit": "apples"}
-        zone = re.split(r",\s*\"|\}", zone, maxsplit=1)[0]
     return Place("phrase", zone, start, begin + len(zone))
 
 
-def correction(text: str, start: int) -> Place | None:
-    """The last "wait, actually 71" at or after `start` whose sentence states nothing but an answer."""
-    for match in last_matches(_CORRECTION, text[start:start + MAX_ANSWER]):
+def _json_value(zone: str, *, in_quotes: bool) -> str:
+    r"""The value of {"answer": 72, "unit": "apples"} or {"answer": "\\frac{1}{2}"}: to its quote, comma or brace."""
+    if in_quotes:
+        closing = re.search(r"(?<!\\)(?:\\\\)*+\"", zone)
+        return zone[:closing.end() - 1] if closing else zone
+    depth = 0
+    for token in re.finditer(r"[{}]|,\s*\"", zone):
+        depth += {"{": 1, "}": -1}.get(token[0], 0)
+        if depth < 0 or (depth == 0 and token[0] not in "{}"):
+            return zone[:token.start()]
+    return zone
+
+
+def correction(text: str, place: Place) -> Place | None:
+    """The last "wait, actually 71" behind the place whose sentence states nothing but an answer.
+
+    The rest of a line or sentence may revise itself: there something must part the two ("72; actually 71").
+    """
+    start = place.end if place.kind in ("box", "tag") else place.start
+    for match in last_matches(_CORRECTION, text[start:place.end + MAX_ANSWER]):
         begin = start + match.end()
+        if start + match.start() < place.end and not _PARTED.search(text[start:start + match.start()]):
+            continue
         sentence = _SENTENCE.match(text, begin, begin + MAX_LINE)
         if sentence and _ONLY_AN_ANSWER.fullmatch(sentence[0]):
             return Place("phrase", sentence[0], start + match.start(), sentence.end())

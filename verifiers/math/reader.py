@@ -62,7 +62,7 @@ def read(text: str, *, grouped: bool = True) -> Node:
 def _only_words(text: str) -> Text | None:
     """The answer as words, where it consists of words; a lone letter is one in `\\text{}` only."""
     bare = _WRAPPED.sub(r" \1 ", text)
-    if re.search(r"[^A-Za-z\s.,'()\"!?-]", bare):
+    if re.search(r"[^A-Za-z\s.,'()\"!-]|^\s*-", bare):  # `-even` is no word
         return None
     runs = re.findall("[A-Za-z]+", bare)
     is_text = any(len(run) > 3 and run not in _LETTERS for run in runs) or (bare != text and bool(runs))
@@ -139,14 +139,21 @@ class Reader(FactorReader):
         while self.next.kind == "word" or self.sees("%") or (self.at_letter_unit() and not words):
             words.append(self.take().text)
             if self.accept("^"):
-                words.append(f"^{self.index()}")
+                words.append(f"^{self.unit_exponent()}")
             if self.sees("/") and self.tokens[self.at + 1].kind in ("word", "name"):
                 self.take()
                 words.append(f"/ {self.take().text}")
-                words += [f"^{self.index()}"] if self.accept("^") else []
+                words += [f"^{self.unit_exponent()}"] if self.accept("^") else []
         if words.count("%") > 1:
             raise Unreadable(f"{' '.join(words)!r} is no unit")
         return " ".join(words)
+
+    def unit_exponent(self) -> str:
+        """One digit, in braces or not: `cm^27` is printed as cm² with a 7 behind it."""
+        index = self.index()
+        if not re.fullmatch("-?[0-9]", index):
+            raise Unreadable(f"a unit to the power {index!r}")
+        return index
 
     def at_letter_unit(self) -> bool:
         """Whether the last thing of the item is a unit of one letter, apart from the number before: `5 m`, `5 m/s`."""

@@ -31,7 +31,7 @@ from reasongym.verifiers.math.nodes import (
     walk,
 )
 
-__all__ = ["Stated", "same_equation", "same_inequality", "stated"]
+__all__ = ["Stated", "is_own", "same_equation", "same_inequality", "stated"]
 
 MAX_CHAIN = 8
 """Members of a chain of numbers that are compared, from its end."""
@@ -73,7 +73,7 @@ def _assigned(items: tuple[Node, ...], signs: tuple[str, ...]) -> Stated | None:
     if isinstance(last, Symbol) and len(items) == 2 and not symbols(first):
         return Stated(key(last), first, first)
     numeric = not any(symbols(item) or isinstance(part, Text) for item in items for part in walk(item))
-    if isinstance(first, Call) and isinstance(first.items[0], Symbol) and _is_own(first.name):
+    if isinstance(first, Call) and isinstance(first.items[0], Symbol) and is_own(first.name):
         return _renamed(first, last)
     return Stated("", last, last) if numeric else None
 
@@ -90,7 +90,7 @@ def _is_letter(node: Node) -> bool:
     return isinstance(node, Symbol) and not node.name.startswith("mathbb")
 
 
-def _is_own(name: str) -> bool:
+def is_own(name: str) -> bool:
     """Whether a function's name is the answer's own: f, f', f_1, the inverse of f."""
     return len(name) == 1 or any(mark in name for mark in "_'^")
 
@@ -109,8 +109,10 @@ def _is_name(node: Node) -> bool:
     match node:
         case Symbol() | Text() | Calculus():
             return True
+        case Call("abs", (Symbol(letter),)) if letter.islower() and letter not in ("z", "w"):
+            return False  # |x| = 3 has to be solved; of a complex number it is the modulus
         case Call(name, items):
-            return _is_own(name) or (name in _FUNCTIONS_IN_NAMES and all(map(_is_name, items)))
+            return is_own(name) or (name in _FUNCTIONS_IN_NAMES and all(map(_is_name, items)))
         case Group(_, _, items) | Ratio(items, _):
             return all(map(_is_name, items))
         case Product(items):

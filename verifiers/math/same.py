@@ -84,11 +84,12 @@ def _share_a_word(one: Unit, other: Unit) -> bool:
 
 
 def _is_hundredth(value: Node, of: Unit, bare: Node) -> bool:
-    r"""28% is 0.28, where that is written as a decimal; `33\frac13%`, which has none, is 1/3."""
+    r"""28% is 0.28, where that is written as a decimal; `33\frac13%`, which has none, is 1/3; 100% is 1."""
     if of.kind != "percent" or not isinstance(bare, Number):
         return False
     hundredth = product([Number(Fraction(1, 100)), value])
-    return (bare.places > 0 or not terminates(bare.value)) and same_value(hundredth, bare)
+    written_out = bare.places > 0 or not terminates(bare.value) or bare.value == 1
+    return written_out and same_value(hundredth, bare)
 
 
 def _same_lists(left: Node, right: Node) -> bool:

@@ -151,16 +151,15 @@ class StructureReader(Cursor):
         return Group(opening, closing, items) if items else inside
 
     def braced(self) -> Node:
-        inside = self.listing()
-        if self.next == ("function", "binom", self.next.spaced):
-            self.take()
-            inside = Call("binom", (inside, self.expression()))
-        inside = self.divided(inside)
+        inside = self.divided(self.listing())
         self.expect("}")
         return inside
 
     def divided(self, above: Node) -> Node:
-        r"""`a \over b`, which divides all that stands in its group."""
+        r"""`a \over b` and `n \choose k`, which take all that stands in their group."""
+        if self.next == ("function", "binom", self.next.spaced):
+            self.take()
+            return Call("binom", (above, self.expression()))
         if self.next != ("structure", "over", self.next.spaced):
             return above
         self.take()

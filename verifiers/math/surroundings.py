@@ -13,7 +13,7 @@ import re
 
 from reasongym.verifiers.math.places import MAX_LINE, Place
 
-__all__ = ["is_denied", "offered_beside", "whole_of"]
+__all__ = ["is_asked", "is_denied", "offered_beside", "whole_of"]
 
 _VALUE = (r"(?>(?:[A-Za-z] ?= ?)?(?:\$[^$\n]{1,60}\$|\\\([^\n]{1,60}?\\\)"
           r"|[-+]?[$€£]?\d(?:[\d.,/]{0,30}\d)?(?![\d.,/]*\d)"
@@ -37,10 +37,18 @@ _DENIED = re.compile(r"[\s$*_)\\\]]{0,6}(?:is|was|would be|must be|seems)"
                      r"(?: (?:the )?(?:wrong|incorrect|false|mistaken)"
                      r"|(?:n't| not) (?:the )?(?:right|correct|answer))\b", re.IGNORECASE)
 
+_ASKED = re.compile(r"[\s$*_)\\\]}\"'.]{0,8}\?")
+
+
+def is_asked(text: str, end: int) -> bool:
+    """Whether a question mark follows what ends there: "Could it be 7?", "Is it $7$?"."""
+    return _ASKED.match(text, end, end + MAX_LINE) is not None
+
 
 def is_denied(text: str, start: int, end: int) -> bool:
-    """Whether the text says that what stands from start to end is not the answer."""
-    return bool(_DENIAL.search(text[max(0, start - 40):start]) or _DENIED.match(text, end, end + MAX_LINE))
+    """Whether the text says that what stands from start to end is not the answer, or asks whether it is."""
+    denial = _DENIAL.search(text[max(0, start - 40):start])
+    return is_asked(text, end) or bool(denial or _DENIED.match(text, end, end + MAX_LINE))
 
 
 def whole_of(text: str, place: Place) -> str:

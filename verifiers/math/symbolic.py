@@ -29,7 +29,7 @@ from reasongym.verifiers.math.nodes import (
 from reasongym.verifiers.math.symbolic_process import Overtime, answer_to
 from reasongym.verifiers.math.symbolic_tree import Refused, Writer
 
-__all__ = ["equal_by_algebra", "evaluated", "is_worked_out", "slopes"]
+__all__ = ["equal_by_algebra", "evaluated", "slopes"]
 
 MAX_QUESTIONS = 4
 """Of one comparison: the items of two lists are compared each with each."""
@@ -63,14 +63,6 @@ def evaluated(left: Node, right: Node) -> tuple[Node, Node]:
                if key(one) not in _KNOWN]
     _learn(unknown)
     return _with_values(left), _with_values(right)
-
-
-def is_worked_out(node: Node) -> bool:
-    """Whether no integral, derivative, limit, sum, product or determinant is left; in an equation's last member."""
-    if isinstance(node, Relation) and set(node.signs) == {"="}:
-        node = node.items[-1]
-    return not any(isinstance(one, Calculus) or (isinstance(one, Call) and one.name in ("sum", "prod", "det"))
-                   for one in walk(node))
 
 
 def equal_by_algebra(left: Node, right: Node) -> bool:

@@ -22,6 +22,10 @@ _END_OF_TURN = re.compile(
     r"<\|(?:im_end|endoftext|eot_id|eom_id|end|end_of_text)\|>|</s>|<eos>|<end_of_turn>|<\uff5cend.of.sentence\uff5c>")
 _INVISIBLE = re.compile(r"\\[hv]?phantom\s?\{(?:[^{}]|\{[^{}]{0,100}\}){0,400}+\}")
 
+_STRUCK_OUT = re.compile(
+    r"(?:(?<=[\s*_:>(\[#])|\A)~~(?=[^\s~])[^~\n]{1,300}(?<=[^\s~])~~(?![~\w])"
+    r"|<(del|strike)>[^<>\n]{1,300}</\1>", re.IGNORECASE)
+
 
 def after_thinking(response: str) -> str:
     """What follows the last closed `<think>` (or thinking, thought, reasoning); an unclosed one hides the rest.
@@ -40,9 +44,13 @@ def after_thinking(response: str) -> str:
 
 
 def final_part(response: str) -> str:
-    """The last 20,000 characters of what the response says after its reasoning, without what a reader never sees."""
+    """The last 20,000 characters of what the response says after its reasoning.
+
+    Without what a reader never sees, and without what is struck out (`~~7~~`).
+    """
     text = _without_next_turn(after_thinking(response).strip())[-LOOKED_AT:]
-    return _INVISIBLE.sub(" ", _without_comments(text)) if "phantom" in text or "<!--" in text else text
+    text = _INVISIBLE.sub(" ", _without_comments(text)) if "phantom" in text or "<!--" in text else text
+    return _STRUCK_OUT.sub(" ", text) if "~~" in text or "</" in text else text
 
 
 def before_next_turn(text: str, start: int) -> str:

@@ -13,6 +13,7 @@ import re
 
 from reasongym.verifiers.math.notation import FUNCTIONS, SHORT_WORDS
 from reasongym.verifiers.math.units import ONE_LETTER, is_unit_word
+from reasongym.verifiers.number_context import FOREIGN_SCALES
 
 __all__ = ["is_product", "is_unit_letter", "is_unit_phrase", "scaled"]
 
@@ -47,6 +48,7 @@ _NEVER = frozenset().union(
     *(_WORDS[name] for name in ("numbers", "parts", "operations", "turns", "greek")), _SCALES, set(FUNCTIONS) - {"min"})
 """Words that make something else of the number before them: `5 or more`, `5 is wrong`, `5 tenths`."""
 
+_FOREIGN = re.compile(rf"\b(?:{'|'.join(FOREIGN_SCALES)})\b", re.IGNORECASE)
 _UNIT_LETTERS = ONE_LETTER | frozenset("NVW")
 
 
@@ -69,7 +71,7 @@ def is_unit_phrase(words: str) -> bool:
     named = re.findall("[a-z]+", words.lower())
     if not named and not re.search("[%°¢]", words):  # as in `3\text{!}`
         return False
-    if len(named) > MAX_WORDS or not _NEVER.isdisjoint(named):
+    if len(named) > MAX_WORDS or not _NEVER.isdisjoint(named) or _FOREIGN.search(words):
         return False
     if any(len(word) == 1 and word not in "a" and word not in _UNIT_LETTERS | {"n", "v", "w", "j"} for word in named):
         return False

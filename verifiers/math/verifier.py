@@ -4,11 +4,11 @@ Which text is the answer is decided from the response alone, by the policies at 
 read), `anchors` (which place counts) and `answers` (what of it); whether it equals the reference, by `compare`.
 Several different answers in one place are compared as the list they are, so that one right among them is wrong.
 
-An answer that states an integral, derivative, limit, sum, product or determinant where the reference states none is
-wrong, though it equals it: a task that asks for one would be answered by its own question. Arithmetic is not held to
-that (`70+2` is 72).
+An answer that equals the reference but is still the question, `\log_2 64` for 6 or a formula of the prompt, is wrong:
+`unfinished` says which. Bare arithmetic is not held to that (`70+2` is 72) where the prompt is not known.
 
-Known false positives and negatives: those of `anchors`, `answers` and `compare`, at their heads.
+Known false positives and negatives: those of `anchors`, `answers`, `compare` and `unfinished`, at
+their heads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reasongym.verifiers.math.answers import final_answers, reference_answers
-from reasongym.verifiers.math.compare import Outcome, compare, leaves_work
+from reasongym.verifiers.math.compare import Outcome, compare
+from reasongym.verifiers.math.unfinished import leaves_work, prompt_of, repeats_prompt
 from reasongym.verifiers.registration import verifier
 from reasongym.verifiers.verdict import Verdict
 
@@ -28,7 +29,8 @@ def math(response: str, reference: object, *, example: Mapping[str, object]) -> 
     r"""1 when the response's final answer equals the reference, else 0.
 
     reference: a number, or text: the answer alone, in `$...$`, or a worked solution that ends in `\boxed{}`. One that
-    holds no answer, or is not read, is ERROR; an answer whose comparison had to be stopped is TIMEOUT.
+    holds no answer, or is not read, is ERROR. example: may hold the prompt (`unfinished` says where). An answer whose
+    comparison had to be stopped is TIMEOUT.
     """
     wanted = _united(reference_answers(reference))
     if not wanted.strip():
@@ -40,7 +42,9 @@ def math(response: str, reference: object, *, example: Mapping[str, object]) -> 
     outcome = _judge(wanted, stated.answers)
     match outcome.status:
         case "equal" if leaves_work(wanted, given):
-            return Verdict.wrong(given[:200], "an integral, derivative, limit, sum, product or determinant is left")
+            return Verdict.wrong(given[:200], "an operation is left that the reference has carried out")
+        case "equal" if example and repeats_prompt(prompt_of(example), wanted, given):
+            return Verdict.wrong(given[:200], "it repeats a formula of the prompt")
         case "equal":
             return Verdict.correct(given[:200], outcome.reason)
         case "different":

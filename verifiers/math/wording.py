@@ -12,7 +12,7 @@ _AROUND = " \t\n*_\"`|,:;"
 """What may stand around an answer. A full stop only after it: `.5` is a number."""
 
 _LEAD = re.compile(
-    r"(?:[\s:*_\"'`|>~]|(?:"
+    r"(?:[\s:*_\"'`|]|~(?!~)|(?:"
     r"the|final|correct|answer|is|are|an?|total of|about|approximately|roughly|exactly|only|just|so|simply|now|"
     r"therefore|thus|equals|equal to|either|given by|that|set|interval|point|(?:ordered )?pair|triple|vector|matrix|"
     r"equation|function|expression|number|value|fraction|ratio|polynomial)(?=[\s:*$\\]))*+", re.IGNORECASE)

@@ -8,13 +8,14 @@ the program's until its session ends.
     host: {"choices", "entry_point", "prelude"}   caller: ("loaded", index), ("none", why) or
                                                           ("failed", class, built-in class, text)
     host: {"name", "args", "kwargs", "cpu_s"}     caller: ("ended", wait status, CPU seconds, encoded answer)
-The encoded answer: ("value", value), ("raised", class, the built-in class it is of, text) or ("odd", why it does
-not travel, its truth).
+The encoded answer: ("value", value), ("raised", class, the built-in class it is of, text, arguments) or ("odd", why
+it does not travel, its truth).
 """
 
 from __future__ import annotations
 
 import os
+import random
 import resource
 import sys
 from symtable import symtable
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 _TEXT = 200
 """Characters of an exception's text that are told."""
+_MAX_ARGUMENTS = 2**16
+"""Bytes of an exception's arguments; larger ones are its text alone."""
 
 
 def main() -> None:
@@ -43,6 +46,7 @@ def main() -> None:
         return
     spool = os.open("answer", os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     os.unlink("answer")
+    before = random.getstate()
     program = type(sys)("solution")  # not __main__: what stands under that guard is not part of a function
     sys.modules["solution"] = program
     try:
@@ -53,7 +57,8 @@ def main() -> None:
             send(("failed", *_told(error)))
             return
     send(("loaded", index))
-    _serve(program, spool)
+    state = random.getstate()
+    _serve(program, spool, state if state != before else None)
 
 
 def _is_quiet_end(error: BaseException, program: object, name: str) -> bool:
@@ -62,8 +67,12 @@ def _is_quiet_end(error: BaseException, program: object, name: str) -> bool:
 
 
 def _choose(choices: list[str], entry_point: str | None) -> tuple[int | None, str]:
-    """The first source that compiles and binds the name at its top level; any that compiles where there is no name."""
-    why = "no code"
+    """The first source that compiles and binds the name at its top level; any that compiles where there is no name.
+
+    One that only imports the name comes after all that make it: tests of the answer's own begin with
+    `from solution import name`.
+    """
+    why, imported = "no code", None
     for index, source in enumerate(choices):
         try:
             compile(source, "solution.py", "exec")  # a symbol table alone lets `return` stand outside a function
@@ -72,32 +81,37 @@ def _choose(choices: list[str], entry_point: str | None) -> tuple[int | None, st
             table = symtable(source, "solution.py", "exec")
             if entry_point in table.get_identifiers():
                 symbol = table.lookup(entry_point)
-                if symbol.is_assigned() or symbol.is_imported():
+                if symbol.is_assigned():
                     return index, ""
+                if symbol.is_imported() and imported is None:
+                    imported = index
             why = f"no {entry_point} is defined"
         except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError) as error:
             name, _, text = _told(error)
             why = f"{name}: {text}"
-    return None, why
+    return imported, why
 
 
-def _serve(program: object, spool: int) -> None:
-    """spool: a file without a name, for answers: a pipe would stay open in what a call leaves running."""
+def _serve(program: object, spool: int, state: object) -> None:
+    """spool: a file without a name, for answers: a pipe would stay open in what a call leaves running. state: that of
+    `random` where loading changed it: a fork would else undo `random.seed(7)`."""
     while True:
         call = receive()
         os.ftruncate(spool, 0)
         child = os.fork()
         if child == 0:
-            _run(program, call, spool)
+            _run(program, call, spool, state)
         _, status, usage = os.wait4(child, 0)
         answer = os.pread(spool, MAX_BYTES, 0)
         send(("ended", status, usage.ru_utime + usage.ru_stime, answer))
 
 
-def _run(program: object, call: dict[str, Any], spool: int) -> None:
+def _run(program: object, call: dict[str, Any], spool: int, state: Any) -> None:
     """In the child: never returns."""
     try:
         _limit_cpu(call["cpu_s"])
+        if state is not None:
+            random.setstate(state)
         answer = _answer(program, call)
         os.pwrite(spool, answer, 0)
     finally:
@@ -116,7 +130,7 @@ def _answer(program: object, call: dict[str, Any]) -> bytes:
         function = getattr(program, call["name"])
         returned = function(*call["args"], **call["kwargs"])
     except BaseException as error:  # boundary: what it raises is the answer
-        return encode(("raised", *_told(error)))
+        return _raised(error)
     try:
         return encode(("value", returned))
     except BaseException as error:  # NotPlain; a recursion limit set too low, a type that lies about itself
@@ -125,6 +139,15 @@ def _answer(program: object, call: dict[str, Any]) -> bytes:
         return encode(("odd", why, bool(returned)))
     except BaseException:  # its own __bool__ may raise
         return encode(("odd", why, True))
+
+
+def _raised(error: BaseException) -> bytes:
+    """With its arguments where they are plain: the text of KeyError('a') is that of its argument in quotes."""
+    name, base, text = _told(error)
+    try:
+        return encode(("raised", name, base, text, error.args), limit=_MAX_ARGUMENTS)
+    except BaseException:  # no plain arguments; a class may do anything when it is asked for them
+        return encode(("raised", name, base, text, (text,)))
 
 
 def _told(error: BaseException) -> tuple[str, str, str]:

@@ -24,9 +24,9 @@ def receive() -> Any:
     return decode(_read(struct.unpack(">I", _read(4))[0]), limit=MAX_MESSAGE)
 
 
-def send(value: object) -> None:
-    """Raises NotPlain before anything is written."""
-    frame = encode(value, limit=MAX_MESSAGE)
+def send(value: object, *, limit: int = MAX_MESSAGE, exact: bool = False) -> None:
+    """Raises NotPlain before anything is written; limit and exact are those of `encode`."""
+    frame = encode(value, limit=limit, exact=exact)
     left = memoryview(struct.pack(">I", len(frame)) + frame)
     while left:
         left = left[os.write(_DESCRIPTOR, left):]

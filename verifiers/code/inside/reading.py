@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["missing_import", "names_exceptions"]
+__all__ = ["Handler", "asserts", "handlers", "is_forgotten", "missing_import"]
 
 TYPE_CHECKING = False  # as in `channel`
 if TYPE_CHECKING:
@@ -15,7 +15,11 @@ _ONLY_TREE = 0x400
 """ast.PyCF_ONLY_AST; the module `ast` takes longer to import than all of this."""
 
 _CONDITIONAL = ("Try", "TryStar", "If", "IfExp", "While", "For", "Match")
-_HANDLERS = ("Try", "TryStar", "With", "AsyncWith")
+_FAILING = ("assert", "fail", "aises", "exit")
+"""In the names of what tests fail by: assertEqual, pytest.fail, assert_raises, sys.exit."""
+
+Handler = tuple[int, int, tuple[str, ...]]
+"""First and last line that it guards, and the names of the classes that it takes; none: any."""
 
 
 def missing_import(source: str) -> str | None:
@@ -31,13 +35,55 @@ def missing_import(source: str) -> str | None:
     return None
 
 
-def names_exceptions(source: str) -> bool:
-    """Whether anything in it can handle an exception on purpose: `try`, `with`, something like assertRaises."""
+def handlers(source: str) -> list[Handler]:
+    """Where in it an exception may be expected: under `try` or `with`, or in what an assertRaises is given."""
     try:
-        nodes = _nodes(compile(source, "tests.py", "exec", _ONLY_TREE), ())
-        return any(type(node).__name__ in _HANDLERS or "aises" in str(getattr(node, "attr", "")) for node in nodes)
+        nodes = list(_nodes(compile(source, "tests.py", "exec", _ONLY_TREE), ()))
     except (SyntaxError, ValueError):  # a prompt that is a sentence
-        return False
+        return []
+    found: list[Handler] = []
+    for node in nodes:
+        kind = type(node).__name__
+        if kind in ("Try", "TryStar"):
+            found += [(*_lines(node.body), _names(handler.type)) for handler in node.handlers]
+        elif kind in ("With", "AsyncWith"):
+            found.append((*_lines(node.body), ()))
+        elif kind == "Call" and "aises" in _name(node.func):
+            found.append((*_lines([node]), ()))
+    return found
+
+
+def asserts(source: str) -> bool:
+    """Whether something in it is there to fail: `assert`, `raise`, a method like assertEqual. Raises SyntaxError."""
+    return any(type(node).__name__ == "Raise" or any(word in _name(node) for word in _FAILING)
+               or (type(node).__name__ == "Assert" and not _always_holds(node))
+               for node in _nodes(compile(source, "tests.py", "exec", _ONLY_TREE), ()))
+
+
+def is_forgotten(source: str) -> bool:
+    """Whether it compares and cannot fail: `f(1) == 2` without its `assert`, `assert (f(1) == 2, "why")`."""
+    nodes = _nodes(compile(source, "tests.py", "exec", _ONLY_TREE), ())
+    return any(_always_holds(node) or (type(node).__name__ == "Expr" and type(node.value).__name__ == "Compare")
+               for node in nodes) and not asserts(source)
+
+
+def _always_holds(node: Any) -> bool:
+    return type(node).__name__ == "Assert" and type(node.test).__name__ == "Tuple" and bool(node.test.elts)
+
+
+def _lines(nodes: list[Any]) -> tuple[int, int]:
+    return nodes[0].lineno, nodes[-1].end_lineno
+
+
+def _name(node: Any) -> str:
+    """Of a variable, or an attribute's."""
+    return str(getattr(node, "attr", "") or getattr(node, "id", ""))
+
+
+def _names(node: Any) -> tuple[str, ...]:
+    """Of the classes after `except`; none where they are no plain names."""
+    parts = node.elts if type(node).__name__ == "Tuple" else [node]
+    return tuple(part.id for part in parts) if all(type(part).__name__ == "Name" for part in parts) else ()
 
 
 def _nodes(tree: Any, without: tuple[str, ...]) -> Iterator[Any]:

@@ -7,9 +7,11 @@ A value is a tag, then what the tag says; a size or count is 4 bytes, big endian
     s size bytes     str in UTF-8, lone surrogates included                  b size bytes    bytes
     l t count items  list, tuple                    e z count items          set, frozenset
     d count pairs    dict                           q two ints    Fraction   m a str    Decimal
+    o k count pairs  OrderedDict, Counter           g count pairs, the factory's name or None      defaultdict
+    u count items, the greatest length or None      deque
 
-Only exact types: an instance of a subclass is not plain, however it describes itself. The four containers of
-`collections` whose content is that of a dict or a list (Counter, OrderedDict, defaultdict, deque) travel as one.
+Only exact types: an instance of a subclass is not plain, however it describes itself. A defaultdict whose factory is
+none of FACTORIES travels as the dict it holds, or, where the value has to arrive `exact`, not at all.
 What is decoded was written by an adversary: every size is bounded before it is used, and all that `encode` would not
 have written is a ValueError, so that what one side takes the next can be sent: an int in more bytes than it needs, a
 Fraction of texts, a Decimal that Python writes otherwise.
@@ -41,16 +43,20 @@ MAX_ALIKE = 2 * 2**20
 """Bytes of keys and set members whose hashes are equal, each counted once for every one that it may be compared with:
 chosen so, n of them cost n**2 comparisons to rebuild. Of Fractions, whose comparison is the slowest, about 0.2 s."""
 
+FACTORIES = {kind.__name__: kind for kind in (bool, complex, dict, float, frozenset, int, list, set, str, tuple)}
+"""Of a defaultdict, by name."""
+
 _TAGS: dict[object, bytes] = {list: b"l", tuple: b"t", set: b"e", frozenset: b"z"}
+_KEYED = {"collections.OrderedDict": b"o", "collections.Counter": b"k", "collections.defaultdict": b"g"}
 
 
 class NotPlain(ValueError):
     """A value that does not travel; the message says which part of it, in a few words."""
 
 
-def encode(value: object, *, limit: int = MAX_BYTES) -> bytes:
+def encode(value: object, *, limit: int = MAX_BYTES, exact: bool = False) -> bytes:
     """Raises NotPlain for other types than those above, and beyond the bounds (a cycle is too deep)."""
-    writer = _Writer(limit)
+    writer = _Writer(limit, exact)
     writer.write(value, 0)
     if len(writer.out) > limit:
         raise NotPlain(f"a value of more than {limit} bytes")
@@ -58,9 +64,10 @@ def encode(value: object, *, limit: int = MAX_BYTES) -> bytes:
 
 
 class _Writer:
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, exact: bool) -> None:
         self.out = bytearray()
         self._limit = limit
+        self._exact = exact
         self._num_items = 0
 
     def write(self, value: object, depth: int) -> None:
@@ -73,12 +80,15 @@ class _Writer:
             for item in value:  # type: ignore[attr-defined]
                 self.write(item, depth + 1)
         elif type(value) is dict:
-            self._begin(b"d", value)
-            for key, item in value.items():
-                self.write(key, depth + 1)
-                self.write(item, depth + 1)
+            self._pairs(b"d", value, depth)
         elif not self._scalar(value):
             self._other(value, depth)
+
+    def _pairs(self, tag: bytes, value: dict[object, object], depth: int) -> None:
+        self._begin(tag, value)
+        for key, item in value.items():
+            self.write(key, depth + 1)
+            self.write(item, depth + 1)
 
     def _begin(self, tag: bytes, value: object) -> None:
         self._num_items += len(value)  # type: ignore[arg-type]
@@ -113,10 +123,13 @@ class _Writer:
         kind = type(value)
         known = getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
         name = f"{kind.__module__}.{kind.__name__}" if known else ""
-        if name in ("collections.Counter", "collections.OrderedDict", "collections.defaultdict"):
-            self.write(dict(value), depth)  # type: ignore[call-overload]
+        if name in _KEYED:
+            self._keyed(_KEYED[name], value, depth)
         elif name == "collections.deque":
-            self.write(list(value), depth)  # type: ignore[call-overload]
+            self._begin(b"u", value)
+            for item in value:  # type: ignore[attr-defined]
+                self.write(item, depth + 1)
+            self.write(value.maxlen, depth + 1)  # type: ignore[attr-defined]
         elif name == "fractions.Fraction":
             parts = value.numerator, value.denominator  # type: ignore[attr-defined]
             if max(map(_num_bytes, parts)) > MAX_FRACTION_BYTES:
@@ -129,6 +142,21 @@ class _Writer:
             self.write(str(value), depth + 1)
         else:
             raise NotPlain(f"an instance of {kind.__name__:.60}")
+
+
+    def _keyed(self, tag: bytes, value: Any, depth: int) -> None:
+        if tag != b"g":
+            self._pairs(tag, value, depth)
+            return
+        factory = value.default_factory
+        name = next((name for name, kind in FACTORIES.items() if kind is factory), None)
+        if name is None and factory is not None:
+            if self._exact:
+                raise NotPlain("a defaultdict with a factory of its own")
+            tag = b"d"
+        self._pairs(tag, value, depth)
+        if tag == b"g":
+            self.write(name, depth + 1)
 
 
 def _size(value: object) -> bytes:
@@ -175,7 +203,7 @@ class _Reader:
         size = struct.unpack(">I", self._take(4))[0]
         if tag in b"isb":
             return self._sized(tag, self._take(size))
-        if tag not in b"ltezd" or size > len(self._data) - self.at:
+        if tag not in b"ltezdokgu" or size > len(self._data) - self.at:
             raise ValueError("an unknown tag, or more items than bytes")
         return self._container(tag, size, depth + 1)
 
@@ -193,21 +221,41 @@ class _Reader:
         self._num_items += size
         if self._num_items > MAX_ITEMS:
             raise ValueError(f"more than {MAX_ITEMS} items")
-        if tag in b"lt":
+        if tag in b"ltu":
             items = [self.value(depth) for _ in range(size)]
-            return items if tag == b"l" else tuple(items)
+            return self._deque(items, depth) if tag == b"u" else items if tag == b"l" else tuple(items)
         keys, sizes, values = [], [], []
         for _ in range(size):
             began = self.at
             keys.append(self.value(depth))
             sizes.append(self.at - began)
-            if tag == b"d":
+            if tag in b"dokg":
                 values.append(self.value(depth))
         self._bound_alike(keys, sizes)
-        made: Any = dict(zip(keys, values, strict=True)) if tag == b"d" else set(keys)
+        made: Any = dict(zip(keys, values, strict=True)) if tag in b"dokg" else set(keys)
         if len(made) != size:
             raise ValueError("a key or member twice")
+        if tag in b"okg":
+            return self._of_collections(tag, made, depth)
         return frozenset(made) if tag == b"z" else made
+
+    def _of_collections(self, tag: bytes, made: dict[object, object], depth: int) -> object:
+        import collections
+
+        if tag != b"g":
+            return collections.OrderedDict(made) if tag == b"o" else collections.Counter(made)
+        name = self.value(depth)
+        if name is not None and type(name) is not str:
+            raise ValueError("a factory without a name")
+        return collections.defaultdict(None if name is None else FACTORIES[name], made)
+
+    def _deque(self, items: list[object], depth: int) -> object:
+        import collections
+
+        most = self.value(depth)
+        if most is not None and (type(most) is not int or not len(items) <= most <= sys.maxsize):
+            raise ValueError("a deque of another length than it may have")
+        return collections.deque(items, most)
 
     def _bound_alike(self, keys: Iterable[object], sizes: Iterable[int]) -> None:
         """Before they meet: a few hashes are equal by nature, as those of -1 and -2."""
