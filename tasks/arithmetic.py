@@ -14,6 +14,7 @@ are one problem. About 1 problem in 8 is a test problem. A range so small that a
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reasongym.errors import ConfigError, DataError, message
@@ -77,6 +78,10 @@ class Arithmetic(EndlessTask):
         raise DataError(message(f"task arithmetic has no problem in split {split!r}", got=f"levels {self._levels}",
                                 expected="a space of problems large enough for both splits",
                                 remedy="widen the range, or allow more operations"))
+
+    def provenance(self) -> Mapping[str, str]:
+        drawn = ", ".join(f"{level.operations} on {level.low} to {level.high}" for level in self._levels)
+        return {"source": "generator", "fingerprint": f"arithmetic 1: {drawn}"}
 
 
 def _draw(rng: random.Random, level: Level) -> tuple[str, int, str]:

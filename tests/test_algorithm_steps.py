@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -39,7 +39,8 @@ def configured(name: str, *more: str) -> RunConfig:
 def step(name: str, *more: str, world: int = 1, groups: Sequence[Group] | None = None) -> InProcessRanks:
     """One batch through experience and optimize; the ranks hold the gradient."""
     config = configured(name, *more)
-    ranks: Any = InProcessRanks(world, entropy_gradient=getattr(config.algorithm, "entropy_coefficient", 0) > 0)
+    ranks: Any = InProcessRanks(world, entropy_gradient=getattr(config.algorithm, "entropy_coefficient", 0) > 0,
+                                share_prompt=config.trainer.share_prompt)
     groups = scored_groups(REWARDS) if groups is None else groups
     point = None
     if name == "online_dpo":
@@ -111,14 +112,32 @@ def test_a_kl_term_in_the_reward_changes_the_advantages_and_not_the_loss_formula
         assert_same_step(ranks, step(name))
 
 
+@pytest.mark.parametrize("name", ["grpo", "dapo", "gspo", "cispo"])
+def test_a_kl_term_in_the_reward_makes_no_signal_of_its_own_in_a_group_of_equal_rewards(name: str) -> None:
+    # Divided by the group's deviation it would be of full size at any coefficient.
+    more = ["algorithm.kl.coefficient=1e-9", "algorithm.kl.place=reward", "algorithm.kl.estimator=k1"]
+    config = configured(name, *more, *(["algorithm.overlong_buffer=0"] if name == "dapo" else []))
+    ranks: Any = InProcessRanks()
+    flat, mixed = experience(ranks, ranks, config, scored_groups([[0.7] * 4, [1, 0, 0, 0]]), kl_coefficient=1e-9).groups
+    assert not any(any(sample.columns["advantages"]) for sample in flat)
+    assert all(abs(sample.columns["advantages"][0]) > 0.1 for sample in mixed)
+
+
+def test_without_a_deviation_the_kl_term_keeps_its_size_in_a_group_of_equal_rewards() -> None:
+    config = configured("grpo", "algorithm.kl.coefficient=1e-3", "algorithm.kl.place=reward",
+                        "algorithm.kl.estimator=k1", "algorithm.std=none")
+    ranks: Any = InProcessRanks()
+    (flat,) = experience(ranks, ranks, config, scored_groups([[0.7] * 4]), kl_coefficient=1e-3).groups
+    assert 0 < max(abs(sample.columns["advantages"][0]) for sample in flat) < 0.1
+
+
 @pytest.mark.parametrize("name", [name for name in SAMPLED if name != "ppo"])
 def test_rewards_that_are_all_equal_leave_the_policy_where_it_is(name: str) -> None:
     # PPO is not among them: its advantages are against a critic, which may be wrong about equal rewards. DAPO's penalty
     # of long answers makes rewards differ.
     more = ["algorithm.overlong_buffer=0"] if name == "dapo" else []
     ranks = step(name, *more, groups=scored_groups([[0.7] * 4] * 4))
-    assert ranks.losses == [0.0]
-    assert not ranks.gradient().any()
+    assert "train" not in ranks.asked  # AdamW would move the weights by what it remembers
 
 
 @pytest.mark.parametrize("name", SAMPLED)
@@ -142,9 +161,36 @@ def test_answers_without_a_trainable_token_or_a_verdict_change_nothing(name: str
     assert_same_step(step(name, groups=groups), step(name, groups=longer))
 
 
-def test_a_batch_whose_groups_all_failed_makes_an_empty_step() -> None:
-    ranks = step("grpo", groups=scored_groups([[None, None]] * 2))
-    assert ranks.losses == [0.0]
+def test_a_batch_whose_groups_all_failed_makes_no_optimizer_step_and_says_so() -> None:
+    values = metrics("grpo", [[None, None]] * 2)
+    assert values == {"train/loss": 0.0, "train/grad_norm": 0.0, "train/seconds": 0.0, "train/optimizer_steps": 0.0,
+                      "train/learning_rate": 1e-6}
+
+
+@pytest.mark.parametrize(("name", "rewards"), [("dapo", [[1, 0, 0], [0, 1, 1]]),
+                                               ("online_dpo", [[1, 0], [1, 1], [0, 0], [0, 1]])])
+def test_a_mini_batch_without_samples_makes_no_step_and_does_not_dilute_the_loss(
+        name: str, rewards: list[list[float]]) -> None:
+    more = ("trainer.mini_batches=4", "trainer.schedule=linear", "steps=2")
+    ranks = step(name, *more, groups=scored_groups(rewards, seed=3))
+    values = metrics(name, rewards, *more)
+    assert values["train/loss"] == pytest.approx(sum(ranks.losses) / 2, rel=1e-6)
+    assert values["train/optimizer_steps"] == len(ranks.losses) == 2
+    assert values["train/learning_rate"] == pytest.approx(1e-6 * 5 / 8)  # the fourth of 8, as the schedule counts
+
+
+def test_entropy_and_clipping_are_of_the_tokens_trained_on_and_absent_without_any() -> None:
+    flat, mixed, both = (metrics("grpo", rewards) for rewards in ([[1, 1]], [[1, 0]], [[1, 0], [1, 1]]))
+    assert flat.keys() & {"train/entropy", "train/clip_share", "mismatch/kl"} == set()
+    assert both["train/entropy"] == pytest.approx(mixed["train/entropy"], rel=1e-6) != 0  # the flat group is not read
+
+
+def metrics(name: str, rewards: Sequence[Sequence[float | None]], *more: str) -> dict[str, float]:
+    """Of a batch with these rewards."""
+    config, ranks, groups = configured(name, *more), cast(Any, InProcessRanks()), scored_groups(rewards, seed=3)
+    samples = pairs_of(ranks, config, groups) if name == "online_dpo" else \
+        experience(ranks, ranks, config, groups, kl_coefficient=0.0).groups
+    return optimize(ranks, config, samples, updates=0)
 
 
 @pytest.mark.parametrize("name", ALGORITHM_CONFIGS)

@@ -9,6 +9,7 @@ import pytest
 
 from reasongym.errors import CheckpointError, ResourceError
 from reasongym.training.checkpoints import Checkpoints, LoopState
+from reasongym.training.model_files import model_fingerprint
 
 
 def checkpoints(folder: Path, **changes: object) -> Checkpoints:
@@ -75,8 +76,34 @@ def test_a_process_killed_while_saving_leaves_nothing_that_looks_complete(tmp_pa
 
 def test_a_checkpoint_of_another_world_size_is_refused(tmp_path: Path) -> None:
     checkpoints(tmp_path).save(STATE, write_weights)
-    with pytest.raises(CheckpointError, match="ranks: 1 for 2"):
+    with pytest.raises(CheckpointError, match=r"(?s)ranks: 1 for 2.*expected: the same trainer\.ranks\n"):
         checkpoints(tmp_path, fits={"model": "m", "ranks": 2}).load()
+
+
+def test_a_refusal_names_what_differs_and_not_what_is_the_same(tmp_path: Path) -> None:
+    checkpoints(tmp_path, fits={"model": "m", "examples": "before"}).save(STATE, write_weights)
+    with pytest.raises(CheckpointError, match=r"expected: the same rows in algorithm\.data\n"):
+        checkpoints(tmp_path, fits={"model": "m", "examples": "after"}).load()
+
+
+def test_a_checkpoint_from_before_a_fact_was_kept_still_loads(tmp_path: Path) -> None:
+    checkpoints(tmp_path, fits={"model": "m"}).save(STATE, write_weights)
+    assert checkpoints(tmp_path, fits={"model": "m", "model_files": "abc"}).load()[0] == STATE
+
+
+def test_other_weights_behind_the_same_path_are_another_model(tmp_path: Path) -> None:
+    weights, config = tmp_path / "model.safetensors", tmp_path / "config.json"
+    config.write_text('{"hidden_size": 8, "transformers_version": "1"}')
+    weights.write_bytes(bytes(300_000))
+    first = model_fingerprint(str(tmp_path))
+    config.write_text('{"transformers_version": "2", "hidden_size": 8}')  # saved anew, the same model
+    assert model_fingerprint(str(tmp_path)) == first
+    for place in (0, 150_000, 299_999):
+        weights.write_bytes(bytes(place) + b"x" + bytes(299_999 - place))
+        assert model_fingerprint(str(tmp_path)) != first
+    weights.write_bytes(bytes(300_000))
+    config.write_text('{"hidden_size": 9}')
+    assert model_fingerprint(str(tmp_path)) != first
 
 
 def test_the_best_and_the_last_are_kept(tmp_path: Path) -> None:

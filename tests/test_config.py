@@ -52,7 +52,8 @@ def test_a_name_with_an_e_in_it_stays_text(text: str) -> None:
 
 @pytest.mark.parametrize("override", [
     "trainer.learning_rate=.inf", "trainer.learning_rate=.nan", "trainer.learning_rate=-1", "rollout.temperature=0",
-    "rollout.top_p=1.5", "algorithm.name=unheard_of", "trainer.beta1=2", "rollout.engines=1.5",
+    "rollout.top_p=1.5", "algorithm.name=unheard_of", "trainer.beta1=1.0", "trainer.beta2=1", "rollout.engines=1.5",
+    "trainer.learning_rate=1e9", "rollout.temperature=1e-6",
     "model.trust_remote_code=maybe"])
 def test_a_value_out_of_range_or_of_a_wrong_type_is_refused(override: str) -> None:
     assert override.partition("=")[0] in _refused(override)
@@ -71,6 +72,24 @@ def test_parts_that_do_not_fit_together_give_one_message(overrides: tuple[str, .
     assert text in found
     assert found.count("\n") == 3  # what, got, expected, remedy
     assert "RunConfig(" not in found  # the value that pydantic would print is the whole configuration
+
+
+@pytest.mark.parametrize("key", ["steps", "seed", "trainer.learning_rate", "algorithm.clip_low",
+                                 "algorithm.kl.coefficient", "algorithm.overlong_buffer", "task.curriculum.last"])
+def test_yes_is_not_the_number_1(key: str) -> None:
+    assert f"{key}: true and false" in _refused("algorithm.name=dapo", f"{key}=true")
+
+
+def test_yes_and_no_stay_what_they_are_where_they_are_asked_for() -> None:
+    config = load_config(overrides=["trainer.share_prompt=no", "task.settings.split=yes"])
+    assert (config.trainer.share_prompt, config.task.settings) == (False, {"split": True})
+
+
+def test_the_warm_up_is_compared_with_optimizer_steps_and_not_with_batches() -> None:
+    many = ("steps=50", "trainer.schedule=cosine", "trainer.mini_batches=4")
+    assert load_config(overrides=[*many, "trainer.warmup_steps=60"]).trainer.warmup_steps == 60
+    assert "200 optimizer steps" in _refused(*many, "trainer.warmup_steps=200")
+    assert "leaves nothing" in _refused("steps=50", "trainer.warmup_steps=50")  # a constant rate after it never comes
 
 
 def test_a_configuration_cannot_be_changed_after_it_was_checked() -> None:
@@ -154,13 +173,20 @@ def test_a_key_of_a_preset_section_leaves_the_other_presets_as_they_are() -> Non
     ("algorithm.name=cispo", "algorithm.cap_kind=absolute", "algorithm.cap=0.28"),
     ("algorithm.name=dpo",), ("algorithm.name=kto",),  # no data
     ("algorithm.name=sft", "trainer.mini_batches=5"),
+    ("algorithm.name=dapo", "algorithm.overlong_buffer=97", "rollout.max_new_tokens=96"),
+    # What learns nothing:
+    ("algorithm.name=ppo", "algorithm.critic.warmup_steps=3", "steps=3"),
+    ("algorithm.name=reinforce", "algorithm.baseline=group", "rollout.group_size=1"),
+    ("algorithm.name=reinforce", "algorithm.dynamic_sampling.enabled=true", "rollout.group_size=1"),
+    ("algorithm.name=kto", "algorithm.data=x", "algorithm.desirable_weight=0", "algorithm.undesirable_weight=0"),
+    ("algorithm.kl.coefficient=0.1", "algorithm.kl.estimator=k1"),
 ])
 def test_settings_that_contradict_the_algorithm_are_refused(wrong: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError):
         load_config(overrides=wrong)
 
 
-@pytest.mark.parametrize("name", ["ppo", "reinforce"])
+@pytest.mark.parametrize("name", ["ppo", "reinforce", "reinforce_pp"])
 def test_an_algorithm_without_groups_takes_single_answers(name: str) -> None:
     assert load_config(overrides=[f"algorithm.name={name}", "rollout.group_size=1"]).rollout.group_size == 1
     with pytest.raises(ConfigError, match="at least 2"):

@@ -131,7 +131,7 @@ def test_returns_that_differ_by_rounding_alone_explain_nothing() -> None:
 class Journal:
     """Stands for the critic's ranks: writes down what it is asked, in order."""
 
-    settings = SimpleNamespace(world=2)
+    settings = SimpleNamespace(world=2, share_prompt=True)
 
     def __init__(self, events: list[str], loss: float = 0.5) -> None:
         self.events, self.loss, self.trained = events, loss, list[tuple[list[Sample], ValueSettings, float]]()
@@ -172,6 +172,16 @@ def test_the_critic_learns_from_samples_whose_advantage_is_0_in_every_mini_batch
     assert metrics == pytest.approx({
         "critic/loss": 1.0, "critic/grad_norm": 1.0, "critic/clip_share": 0.1, "critic/seconds": 12.0,
         "critic/value_mean": 0.05, "critic/explained_variance": 0.0}, abs=1e-12)
+
+
+def test_a_mini_batch_without_samples_is_no_step_of_the_critic_either() -> None:
+    journal = Journal([])
+    asked = config("trainer.mini_batches=2", "trainer.schedule=linear")
+    metrics = critic_step.improve_critic(journal, asked, [[], grouped()[0]], updates=0)  # type: ignore[arg-type]
+    assert [len(trained) for trained, *_ in journal.trained] == [3]
+    assert journal.trained[0][2] == pytest.approx(1e-5 * 19 / 20)  # the second of 20 updates, as the schedule counts
+    assert metrics["critic/loss"] == 1.0  # not halved by the step that was not made
+    assert critic_step.improve_critic(journal, asked, [[], []], updates=0) == {}  # type: ignore[arg-type]
 
 
 def test_the_critic_has_its_own_peak_on_the_schedule_of_the_policy() -> None:

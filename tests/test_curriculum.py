@@ -12,7 +12,7 @@ from reasongym.verifiers import Status
 pytest.importorskip("torch", reason="the training stack is not installed")
 
 from reasongym.training.checkpoints import LoopState
-from reasongym.training.curriculum import level_of, moved, task_at
+from reasongym.training.curriculum import check_levels, level_of, moved, task_at
 
 pytestmark = pytest.mark.stack
 
@@ -64,6 +64,18 @@ def test_prompts_are_of_the_present_level_and_the_one_before() -> None:
 def test_bounds_that_contradict_each_other_are_refused(wrong: str) -> None:
     with pytest.raises(ConfigError, match=r"task\.curriculum"):
         config(wrong)
+
+
+def test_a_level_that_the_task_does_not_have_is_refused_before_the_run_comes_to_it() -> None:
+    check_levels(config("task.curriculum.last=5"))
+    with pytest.raises(ConfigError, match=r"(?s)level 6: .*from 1 to 5.*lower task\.curriculum\.last"):
+        check_levels(config("task.curriculum.last=9"))
+
+
+def test_a_curriculum_on_a_task_without_levels_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"(?s)level 1: .*no setting 'levels'"):
+        check_levels(config("task.name=gsm8k"))
+    check_levels(config("task.name=gsm8k", "task.curriculum.last=0"))
 
 
 def test_a_curriculum_without_sampling_is_refused() -> None:

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the training stack is not installed")
 
 from reasongym.config import load_config  # noqa: E402
-from reasongym.errors import EngineError, ScoringError  # noqa: E402
+from reasongym.errors import ConfigError, EngineError, ScoringError  # noqa: E402
 from reasongym.training import loop, sampling  # noqa: E402
 from reasongym.training.checkpoints import LoopState  # noqa: E402
 from reasongym.training.collect import Collected  # noqa: E402
@@ -74,7 +74,8 @@ def test_evaluations_and_checkpoints_come_when_they_are_due_and_after_the_last_s
     assert [s.step for s in journal.saved] == [2, 4, 5]
 
 
-@pytest.mark.parametrize("error", [Interrupted(), EngineError("gone"), ScoringError("all fail")], ids=repr)
+@pytest.mark.parametrize("error", [Interrupted(), EngineError("gone"), ScoringError("all fail"),
+                                   ConfigError("no such level")], ids=repr)
 @pytest.mark.parametrize(("stop_in", "whole"), [("step 1", 0), ("step 4", 3), ("evaluation 2", 2), ("evaluation 0", 0)])
 def test_what_stops_the_run_between_updates_saves_the_state_that_the_ranks_hold(
         monkeypatch: pytest.MonkeyPatch, stop_in: str, whole: int, error: Exception) -> None:

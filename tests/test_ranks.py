@@ -35,7 +35,8 @@ def samples() -> list[Sample]:
     return found
 
 
-def train(model: Path, target: Path, *, ranks: int, budget: int, share_prompt: bool) -> tuple[Any, dict[str, Any]]:
+def train(model: Path, target: Path, *, ranks: int, budget: int, share_prompt: bool,
+          stage: Any = 3) -> tuple[Any, dict[str, Any]]:
     """Two optimizer steps over `samples`; the totals of the second and the weights after it."""
     from safetensors.torch import load_file
 
@@ -46,7 +47,7 @@ def train(model: Path, target: Path, *, ranks: int, budget: int, share_prompt: b
 
     # SGD-like comparisons need a step that shows the gradient's size: Adam's first step hides it behind its sign, so
     # there are two, on which moments and clipping act.
-    zero = ZeroSettings(stage=3, dtype="float32", device="cpu", learning_rate=1e-3, weight_decay=0.01,
+    zero = ZeroSettings(stage=stage, dtype="float32", device="cpu", learning_rate=1e-3, weight_decay=0.01,
                         betas=(0.9, 0.99), max_grad_norm=1.0, offload_optimizer=False)
     settings = RankSettings(model=str(model), zero=zero, world=ranks, temperature=1.0, chunk_tokens=16,
                             gradient_checkpointing=False, trust_remote_code=False, reference=False,
@@ -86,6 +87,16 @@ def test_how_a_step_is_cut_changes_neither_loss_nor_weights(
         moved = (tensor - start[name]).abs().max()
         assert moved > 1e-4, f"{name} did not move, so the comparison would show nothing"
         torch.testing.assert_close(weights[name], tensor, rtol=0, atol=0.02 * float(moved))
+
+
+def test_stage_0_reports_the_norm_of_its_gradient_and_makes_the_same_step(
+        tiny: Path, reference: tuple[Any, dict[str, Any]], tmp_path: Path) -> None:
+    expected_totals, expected = reference
+    totals, weights = train(tiny, tmp_path, ranks=2, budget=40, share_prompt=False, stage=0)
+    assert totals[0].grad_norm == totals[1].grad_norm == pytest.approx(expected_totals[0].grad_norm, rel=1e-4)
+    name, start = max(expected), _start(tiny)
+    torch.testing.assert_close(weights[name], expected[name], rtol=0,
+                               atol=0.02 * float((expected[name] - start[name]).abs().max()))
 
 
 def _start(model: Path) -> dict[str, Any]:

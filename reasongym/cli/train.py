@@ -59,9 +59,11 @@ def command(**options: Any) -> None:
     config = _resumed(options) if options["resume"] else _configured(options, hardware)
     check_loggers(config.tracking.loggers)
     if options["dry_run"]:
+        from reasongym.training.curriculum import check_levels
         from reasongym.training.task import make_task, reward_parts
 
         reward_parts(config, make_task(config, training=True))
+        check_levels(config)
         click.echo(plan(config, hardware, shape_of(config.model.path)).describe())
         return
     from reasongym.training.run import resume_run, start_run  # torch and Ray: not for a dry run

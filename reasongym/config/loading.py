@@ -103,13 +103,31 @@ def _put(tree: dict[str, Any], dotted: str, value: object) -> None:
 
 
 def _validate(tree: dict[str, Any], recipe: str | None) -> RunConfig:
+    lines = _yes_for_a_number(tree, RunConfig, "")
+    cause = None
     try:
-        return RunConfig.model_validate(tree)
+        config = RunConfig.model_validate(tree)
     except ValidationError as error:
-        lines = [_explain(dict(problem)) for problem in error.errors()]
+        cause, lines = error, lines + [_explain(dict(problem)) for problem in error.errors()]
+    if lines:
         raise ConfigError(message("the configuration is not valid", got="\n            ".join(lines),
                                   expected="keys and values as in reasongym/config/schema.py",
-                                  remedy=f"correct {recipe or 'the command line'} or its --set")) from error
+                                  remedy=f"correct {recipe or 'the command line'} or its --set")) from cause
+    return config
+
+
+def _yes_for_a_number(tree: Mapping[str, Any], model: type[BaseModel], within: str) -> list[str]:
+    """Python counts True as 1: `steps=true`, or `steps=yes`, would train a single step."""
+    found = []
+    for key, value in tree.items():
+        field = model.model_fields.get(key)
+        if isinstance(value, bool) and field is not None and field.annotation is not bool:
+            found.append(f"{within}{key}: true and false are not values of this key, got {value}")
+        section = ALGORITHM_CONFIGS.get(value.get("name", "grpo")) if key == "algorithm" and isinstance(value, dict) \
+            else field and field.annotation
+        if isinstance(value, dict) and isinstance(section, type) and issubclass(section, BaseModel):
+            found += _yes_for_a_number(value, section, f"{within}{key}.")
+    return found
 
 
 def _explain(problem: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from reasongym.config.section import Fraction01, Natural, NonNegative, Positive, PositiveFloat, Section
+from reasongym.config.section import Fraction01, LearningRate, Natural, NonNegative, Positive, PositiveFloat, Section
 
 __all__ = [
     "AlgorithmConfig",
@@ -36,9 +36,9 @@ class KLConfig(Section):
     coefficient: NonNegative = 0.0
     """Weight of the KL term."""
     estimator: Literal["k1", "k2", "k3", "k3+"] = "k3"
-    """Estimate of the KL at a token; see GRPO."""
+    """Estimate of the KL at a token; see GRPO. k1 has no gradient to follow and is refused in the loss."""
     place: Literal["loss", "reward"] = "loss"
-    """A term of the loss, or taken off the reward of each token."""
+    """A term of the loss, or taken off the reward of each token: see GRPO for groups of equal rewards."""
     target: PositiveFloat | None = None
     """Moves the coefficient after each step so that the KL a token comes to this (`place: reward` only)."""
     horizon: Positive = 10_000
@@ -231,10 +231,10 @@ class CriticConfig(Section):
 
     ranks: Positive = 1
     """Processes the critic is partitioned over."""
-    learning_rate: PositiveFloat = 1e-5
+    learning_rate: LearningRate = 1e-5
     """At its peak; the schedule is the policy's."""
     warmup_steps: Natural = 0
-    """Steps at the start in which the critic alone learns."""
+    """Steps at the start in which the critic alone learns; fewer than `steps`."""
     max_grad_norm: PositiveFloat = 1.0
     """A larger gradient is scaled down to this norm."""
 

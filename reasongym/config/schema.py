@@ -7,8 +7,15 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from reasongym.config.algorithms import AnyAlgorithmConfig
-from reasongym.config.policy_gradient import GrpoConfig, KLConfig, PolicyGradientConfig, PpoConfig, ReinforceConfig
-from reasongym.config.preference import OfflineConfig, SftConfig
+from reasongym.config.policy_gradient import (
+    GrpoConfig,
+    KLConfig,
+    PolicyGradientConfig,
+    PpoConfig,
+    ReinforceConfig,
+    ReinforcePPConfig,
+)
+from reasongym.config.preference import KtoConfig, OfflineConfig, SftConfig
 from reasongym.config.section import Positive, Section
 from reasongym.config.sections import (
     CheckpointConfig,
@@ -62,8 +69,10 @@ class RunConfig(Section):
         trainer = self.trainer
         if self.algorithm.samples:
             self._check_sampling()
-        if trainer.schedule != "constant" and trainer.warmup_steps >= self.steps:
-            raise ValueError(f"trainer.warmup_steps={trainer.warmup_steps} leaves nothing of steps={self.steps}")
+        updates = self.steps * trainer.mini_batches * trainer.epochs
+        if trainer.warmup_steps >= updates:
+            raise ValueError(f"trainer.warmup_steps={trainer.warmup_steps} leaves nothing of the run's {updates} "
+                             "optimizer steps (steps x trainer.mini_batches x trainer.epochs)")
         self._check_curriculum()
         if isinstance(self.algorithm, PolicyGradientConfig):
             self._check_policy_gradient(self.algorithm)
@@ -86,10 +95,17 @@ class RunConfig(Section):
 
     def _check_sampling(self) -> None:
         rollout, name, parts = self.rollout, self.algorithm.name, self.trainer.mini_batches
-        single = isinstance(self.algorithm, PpoConfig | ReinforceConfig)
+        single = isinstance(self.algorithm, PpoConfig | ReinforceConfig | ReinforcePPConfig)
         if rollout.group_size < 2 and not single:
             raise ValueError(f"rollout.group_size is {rollout.group_size}: {name} compares the answers to one prompt, "
                              "so a group needs at least 2")
+        if rollout.group_size < 2 and getattr(self.algorithm, "baseline", "none") == "group":
+            raise ValueError("rollout.group_size=1 with algorithm.baseline=group takes each reward off itself: nothing "
+                             "is learnt; use baseline=batch, or more answers to a prompt")
+        dynamic = getattr(self.algorithm, "dynamic_sampling", None)
+        if rollout.group_size < 2 and dynamic is not None and dynamic.enabled:
+            raise ValueError("rollout.group_size=1 with algorithm.dynamic_sampling.enabled=true finds no group that "
+                             "differs; turn it off, or sample more answers to a prompt")
         if rollout.top_p < 1.0 or rollout.top_k > 0:
             raise ValueError(f"rollout.top_p={rollout.top_p}, top_k={rollout.top_k}: cutting the distribution biases "
                              "the policy ratio; train with top_p 1.0 and top_k 0")
@@ -101,6 +117,16 @@ class RunConfig(Section):
         if algorithm.aggregation_constant and algorithm.aggregation != "constant":
             raise ValueError("algorithm.aggregation_constant is only used with algorithm.aggregation=constant")
         kl: KLConfig = algorithm.kl
+        if kl.coefficient and kl.place == "loss" and kl.estimator == "k1":
+            raise ValueError("algorithm.kl.estimator=k1 in the loss has a gradient of zero in expectation: no penalty "
+                             "at all; use k2, k3 or k3+, or algorithm.kl.place=reward")
+        if isinstance(algorithm, PpoConfig) and algorithm.critic.warmup_steps >= self.steps:
+            raise ValueError(f"algorithm.critic.warmup_steps={algorithm.critic.warmup_steps} leaves the policy nothing "
+                             f"of steps={self.steps}")
+        buffer, limit = getattr(algorithm, "overlong_buffer", None) or 0, self.rollout.max_new_tokens
+        if buffer > limit:
+            raise ValueError(f"algorithm.overlong_buffer={buffer} is longer than the longest answer, "
+                             f"rollout.max_new_tokens={limit}")
         if kl.target is not None and (kl.place != "reward" or not kl.coefficient):
             raise ValueError("algorithm.kl.target moves a coefficient above 0 with algorithm.kl.place=reward only")
         answers = self.rollout.prompts_per_step * self.rollout.group_size
@@ -109,6 +135,8 @@ class RunConfig(Section):
                              f"step could turn the coefficient's sign; give more than {0.2 * answers:.0f}")
 
     def _check_offline(self, algorithm: OfflineConfig) -> None:
+        if isinstance(algorithm, KtoConfig) and not algorithm.desirable_weight + algorithm.undesirable_weight:
+            raise ValueError("algorithm.desirable_weight and undesirable_weight are both 0: nothing is learnt")
         if algorithm.data is None and not isinstance(algorithm, SftConfig):
             raise ValueError(f"algorithm.data is not given: {algorithm.name} learns from a file of "
                              f"{'pairs' if algorithm.name == 'dpo' else 'labelled completions'}; "

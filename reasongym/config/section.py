@@ -4,12 +4,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Fraction01", "Natural", "NonNegative", "Positive", "PositiveFloat", "Section"]
+__all__ = ["Fraction01", "LearningRate", "Natural", "NonNegative", "Positive", "PositiveFloat", "Section"]
 
 Positive = Annotated[int, Field(gt=0)]
 Natural = Annotated[int, Field(ge=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
+LearningRate = Annotated[float, Field(gt=0, le=1)]
 Fraction01 = Annotated[float, Field(ge=0, le=1)]
 
 

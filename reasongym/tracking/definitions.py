@@ -1,7 +1,8 @@
 """What every metric of a run means: its definition, its formula, and what a bad value says.
 
-Symbols: M trainable tokens of the step; e_t and p_t the logprobs that the engine recorded and the trainer computes for
-token t, both of the temperature-scaled distribution and of the same weights; w_t = exp(p_t - e_t).
+Symbols: M trainable tokens of the answers trained on: those whose advantage is exactly 0, such as all of a flat group,
+are not among them unless a KL or entropy term moves them too; e_t and p_t the logprobs that the engine recorded and the
+trainer computes for token t, both of the temperature-scaled distribution and of the same weights; w_t = exp(p_t - e_t).
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ ROLLOUT_METRICS: dict[str, MetricInfo] = {
         "Going up and down in turn: the bounds are too close; standing still: the task is too hard as it begins.",
     ),
     "reward/mean": MetricInfo(
-        "Mean reward of the rollouts trained on.",
-        "sum of weight x score over the parts, mean over valid rollouts",
+        "Mean reward of all rollouts sampled for the step, those of groups that dynamic sampling leaves out included.",
+        "sum of weight x score over the parts, mean over valid rollouts; without DAPO's penalty of length and any KL",
         "Flat at its floor: nothing to learn from; falling after a rise: the learning rate is too high.",
     ),
     "reward/<part>": MetricInfo(

@@ -9,16 +9,23 @@ __all__ = ["TRAINING_METRICS"]
 TRAINING_METRICS: dict[str, MetricInfo] = {
     "train/loss": MetricInfo(
         "Loss of the step.",
-        "as the algorithm states it, over its own denominator",
+        "as the algorithm states it, over its own denominator; mean over the optimizer steps made, 0 without any",
         "Its level says little in policy-gradient training; null or a jump does: look at train/grad_norm.",
     ),
     "train/grad_norm": MetricInfo(
         "Norm of the gradient before clipping.",
-        "L2 norm over all parameters",
+        "L2 norm over all trained parameters, mean over the optimizer steps made; 0 without any",
         "Spikes far above trainer.max_grad_norm: lower the learning rate; 0: every group is flat.",
     ),
+    "train/optimizer_steps": MetricInfo(
+        "Optimizer steps that the batch made: a mini-batch without an answer that moves the policy makes none.",
+        "at most trainer.mini_batches x trainer.epochs",
+        "0 again and again: all groups are flat, and nothing is learnt.",
+    ),
     "train/learning_rate": MetricInfo(
-        "Learning rate of the step.", "schedule x trainer.learning_rate", "0: the schedule has ended."
+        "Learning rate at the end of the step.",
+        "schedule x trainer.learning_rate; the schedule goes on over mini-batches that make no optimizer step",
+        "0: the schedule has ended.",
     ),
     "train/tokens_per_second": MetricInfo(
         "Training throughput of all ranks together.",
@@ -26,18 +33,19 @@ TRAINING_METRICS: dict[str, MetricInfo] = {
         "Falling: micro-batches are padded more, or memory is swapped.",
     ),
     "train/clip_share": MetricInfo(
-        "Share of trainable tokens at which the clip stops the gradient.",
-        "clipped tokens / M",
+        "Share of the tokens trained on at which the clip stops the gradient; absent without any.",
+        "clipped tokens / M, over all optimizer steps of the batch",
         "Above about 0.2: too many passes over one batch, or too large a learning rate.",
     ),
     "train/entropy": MetricInfo(
-        "Mean entropy of the policy at the tokens it chose.",
-        "1/M x sum of -sum over the vocabulary of p log p, in nats",
+        "Mean entropy of the policy at the tokens trained on; absent without any.",
+        "1/M x sum of -sum over the vocabulary of p log p, in nats, over all optimizer steps of the batch",
         "Falling to 0: the policy says one thing only and no longer explores; growing without end: it comes apart.",
     ),
     "train/kl": MetricInfo(
         "Distance of the policy from the reference policy.",
-        "the estimator of algorithm.kl.estimator, mean over the M tokens, in nats",
+        "in nats; algorithm.kl.place loss: the estimator of algorithm.kl.estimator, mean over the M tokens; reward: "
+        "always k1, mean over all trainable tokens of the step before its first update",
         "Growing fast: the policy leaves what it was; raise algorithm.kl.coefficient or lower the learning rate.",
     ),
     "train/kl_coefficient": MetricInfo(
@@ -75,7 +83,8 @@ TRAINING_METRICS: dict[str, MetricInfo] = {
     ),
     "train/reference_point": MetricInfo(
         "KTO's z: how far the policy has left the reference on completions of other prompts.",
-        "max(0, mean log pi - log pi_reference over mismatched completions of the step), in nats",
+        "max(0, mean log pi - log pi_reference over mismatched completions), in nats, of the last optimizer step of "
+        "the batch",
         "Growing steadily: the policy drifts as a whole; raise algorithm.beta or lower the learning rate.",
     ),
     "train/seconds": MetricInfo(

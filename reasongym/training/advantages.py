@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from reasongym.algorithms import ALGORITHMS
+from reasongym.algorithms.group import is_flat
 from reasongym.algorithms.kl import kl_BT
 from reasongym.config.policy_gradient import DapoConfig, PolicyGradientConfig
 from reasongym.training.rows import Sample
@@ -45,7 +46,9 @@ def with_advantages(config: PolicyGradientConfig, groups: Groups, rewards: Seque
                     kl_coefficient: float) -> Groups:
     """The samples with columns `advantages` and, under a critic, `returns`.
 
-    kl_coefficient: of the KL term in the reward, 0 without one; its columns must have been measured.
+    kl_coefficient: of the KL term in the reward, 0 without one; its columns must have been measured. It makes no signal
+    of its own in a group of equal rewards where the algorithm divides by the group's deviation: that would scale the
+    smallest coefficient up to advantages of full size.
     """
     module = ALGORITHMS[config.name]
     penalties = [_penalties(config, group, kl_coefficient) for group in groups]
@@ -53,6 +56,8 @@ def with_advantages(config: PolicyGradientConfig, groups: Groups, rewards: Seque
     if module.ABOUT.kind == "group":
         found = []
         for group, rewards_G, taken_off in zip(groups, rewards, penalties, strict=True):
+            if getattr(config, "std", "none") != "none" and is_flat(rewards_G):
+                taken_off = [[0.0]] * len(group)
             values_G = module.advantages([r - sum(t) for r, t in zip(rewards_G, taken_off, strict=True)], **chosen)
             found.append([sample.with_columns(advantages=(value,) * len(sample.token_ids))
                           for sample, value in zip(group, values_G, strict=True)])

@@ -25,6 +25,11 @@ from reasongym.errors import CheckpointError, ResourceError, message
 __all__ = ["Checkpoints", "LoopState"]
 
 NAME = re.compile(r"step-(\d{6,})")
+FITS = {"model": "model.path", "model_files": "weights and config.json in model.path", "ranks": "trainer.ranks",
+        "zero_stage": "trainer.zero_stage", "critic_ranks": "algorithm.critic.ranks", "task": "task.name",
+        "data": "rows of the task (task.data, task.settings)", "examples": "rows in algorithm.data",
+        "lora": "model.lora"}
+"""What a run may not change, as its user knows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +60,8 @@ class LoopState:
 
 
 class Checkpoints:
-    """The folder of a run's checkpoints. `fits`: facts a checkpoint must share with the run that loads it."""
+    """The folder of a run's checkpoints. `fits`: facts a checkpoint must share with the run that loads it, as far as
+    both name them."""
 
     def __init__(self, folder: Path, *, keep_last: int, keep_best: bool, fits: Mapping[str, Any]) -> None:
         self.folder, self.keep_last, self.keep_best, self.fits = folder, keep_last, keep_best, dict(fits)
@@ -109,12 +115,14 @@ class Checkpoints:
         instead = f"--resume-from {earlier[-1]} takes the one before" if earlier else "start anew without --resume"
         _check_seal(path, instead)
         content = json.loads((path / "loop.json").read_text())
-        wrong = {k: (content["fits"].get(k), v) for k, v in self.fits.items() if content["fits"].get(k) != v}
+        saved = content["fits"]
+        wrong = {k: (saved[k], v) for k, v in self.fits.items() if k in saved and saved[k] != v}
         if wrong:
             raise CheckpointError(message(f"checkpoint {path.name} does not fit this run",
                                           got="; ".join(f"{k}: {a!r} for {b!r}" for k, (a, b) in wrong.items()),
-                                          expected="the same model, ranks and ZeRO stage",
-                                          remedy="resume with the configuration of the run's config.yaml"))
+                                          expected=f"the same {', '.join(FITS.get(k, k) for k in wrong)}",
+                                          remedy="resume with the run's own config.yaml, data and model; for others "
+                                          "start a run from its final/ with --model"))
         return LoopState(**content["state"] | {"again": tuple(content["state"].get("again", ()))}), path
 
     def discard_after(self, step: int) -> None:

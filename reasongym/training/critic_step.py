@@ -55,9 +55,11 @@ def _steps(critic: RankGroup, config: RunConfig, groups: Groups,
     """Of each optimizer step, each rank's arguments."""
     algorithm = config.algorithm
     assert isinstance(algorithm, PpoConfig)
-    minis = [deal(config, [s for group in part for s in group], critic.settings.world)
+    minis = [deal(config, [s for group in part for s in group], critic.settings)
              for part in split_groups(groups, config.trainer.mini_batches)]
     for update, mini in enumerate(minis * config.trainer.epochs, start=updates + 1):
+        if not mini.samples:
+            continue
         rate = scheduled_rate(config, update, peak=algorithm.critic.learning_rate)
         loss = ValueSettings(value_clip=algorithm.value_clip, denominator=denominator(
             num_tokens=sum(s.num_trainable for s in mini.samples), num_sequences=len(mini.samples), kind="token",
@@ -66,7 +68,10 @@ def _steps(critic: RankGroup, config: RunConfig, groups: Groups,
 
 
 def _metrics(totals: Sequence[Sequence[StepTotals]], groups: Groups) -> dict[str, float]:
-    """Raises TrainerError where the critic is no longer finite."""
+    """Of the optimizer steps that were made; nothing without any. Raises TrainerError where the critic is no longer
+    finite."""
+    if not totals:
+        return {}
     flat = [rank for step in totals for rank in step]
     clipped, tokens = (sum(rank.sums.get(name, 0.0) for rank in flat) for name in ("clipped", "tokens"))
     metrics = {"critic/loss": sum(rank.loss for rank in flat) / len(totals),

@@ -6,12 +6,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reasongym.config import RunConfig
+from reasongym.errors import ConfigError, UserError, message
 from reasongym.records import Group
 from reasongym.tasks import Task
 from reasongym.training.checkpoints import LoopState
 from reasongym.training.task import make_task
 
-__all__ = ["level_of", "moved", "task_at"]
+__all__ = ["check_levels", "level_of", "moved", "task_at"]
+
+
+def check_levels(config: RunConfig) -> None:
+    """Make the task at every level that the run may come to, and one prompt of each. Raises ConfigError where the task
+    has no such level: else the run would stop at the step that reaches it."""
+    curriculum = config.task.curriculum
+    if not curriculum.last:
+        return
+    for level in range(curriculum.first, curriculum.last + 1):
+        try:
+            task_at(config, LoopState(level=level)).example(config.task.split, 0, seed=config.seed)
+        except UserError as error:
+            raise ConfigError(message(f"task.curriculum goes to a level that task {config.task.name} cannot be made at",
+                                      got=f"level {level}: {' '.join(str(error).split())}",
+                                      expected=f"levels {curriculum.first} to {curriculum.last}, as task.curriculum "
+                                      "says", remedy="lower task.curriculum.last, or turn it off with 0")) from error
 
 
 def level_of(config: RunConfig, state: LoopState) -> int:

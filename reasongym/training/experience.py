@@ -62,7 +62,7 @@ def pairs_of(ranks: RankGroup, config: RunConfig, groups: Sequence[Group]) -> Gr
 def measured(groups: Groups, column: str, ranks: RankGroup, method: str, config: RunConfig) -> Groups:
     """`with_measured` over the samples of all groups at once."""
     samples = iter(with_measured([s for group in groups for s in group], column, ranks, method,
-                                 budget=config.trainer.micro_batch_tokens, share_prompt=config.trainer.share_prompt))
+                                 budget=config.trainer.micro_batch_tokens))
     return [[next(samples) for _ in group] for group in groups]
 
 

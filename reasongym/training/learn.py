@@ -101,8 +101,7 @@ def _reference_point(session: Session, samples: Sequence[Sample]) -> float:
     crossed = [replace(samples[other], prompt_ids=sample.prompt_ids, columns={})
                for sample, other in zip(samples, others, strict=True)]
     for column, method in (("logprobs", "logprobs"), ("reference_logprobs", "reference_logprobs")):
-        crossed = with_measured(crossed, column, ranks, method, budget=trainer.micro_batch_tokens,
-                                share_prompt=trainer.share_prompt)
+        crossed = with_measured(crossed, column, ranks, method, budget=trainer.micro_batch_tokens)
     return kto.reference_point([
         sum(a - b for a, b, kept in zip(s.columns["logprobs"], s.columns["reference_logprobs"], s.mask, strict=True)
             if kept) for s in crossed])

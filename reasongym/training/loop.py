@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from reasongym.config import RunConfig
-from reasongym.errors import EngineError, ScoringError
+from reasongym.errors import ReasongymError
 from reasongym.records import Group
 from reasongym.tracking import write_rollouts
 from reasongym.training.checkpoints import LoopState
@@ -25,7 +25,7 @@ __all__ = ["train"]
 
 def train(session: Session, state: LoopState) -> LoopState:
     """Run from `state` to config.steps. What stops it while the ranks' weights stand still (SIGTERM, Ctrl-C, a failed
-    engine, failing verifiers) is raised after the last whole step was saved."""
+    engine, failing verifiers, a task without rows) is raised after the last whole step was saved."""
     config = session.config
     session.push_weights(state.version)
     while True:
@@ -122,7 +122,7 @@ def saved_on_failure(session: Session, state: LoopState) -> Iterator[None]:
     """Around work that leaves the ranks' weights as `state` has them."""
     try:
         yield
-    except (Interrupted, EngineError, ScoringError):
+    except (Interrupted, ReasongymError):
         save(session, state)
         session.progress.note(f"step {state.step} is saved. Continue with: reasongym train --resume "
                               f"{session.folder.path}")

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reasongym.training.group import RankGroup
-from reasongym.training.rows import Sample, micro_batches, pack_rows, split_over_ranks
+from reasongym.training.rows import Sample, batches_of, split_over_ranks
 
 __all__ = ["with_measured"]
 
 
-def with_measured(samples: Sequence[Sample], column: str, ranks: RankGroup, method: str, *, budget: int,
-                  share_prompt: bool) -> list[Sample]:
+def with_measured(samples: Sequence[Sample], column: str, ranks: RankGroup, method: str, *,
+                  budget: int) -> list[Sample]:
     """The samples with a `column` of what the ranks' `method` says of each of their tokens.
 
-    budget, share_prompt: as for `pack_rows`; the numbers do not depend on them.
+    budget: padded tokens of a forward pass; the numbers do not depend on it.
     """
     if not samples:
         return []
-    rows = pack_rows(samples, share_prompt=share_prompt, budget=budget)
-    dealt = split_over_ranks(micro_batches(rows, budget=budget), ranks.settings.world)
+    batches = batches_of(samples, share_prompt=ranks.settings.share_prompt, budget=budget)
+    dealt = split_over_ranks(batches, ranks.settings.world)
     found: dict[int, list[float]] = {}
     for micros, answers in zip(dealt, ranks.scatter(method, [(micros,) for micros in dealt]), strict=True):
         for micro, columns in zip(micros, answers, strict=True):

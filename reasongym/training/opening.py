@@ -25,13 +25,15 @@ from reasongym.training.checkpoints import Checkpoints
 from reasongym.training.cluster import Cluster, ray_cluster
 from reasongym.training.critic import CriticRank, critic_settings
 from reasongym.training.group import RankGroup
+from reasongym.training.model_files import model_fingerprint
 from reasongym.training.offline import OfflineSource
 from reasongym.training.rank import Rank
 from reasongym.training.session import Session
+from reasongym.training.sharing import may_share_rows
 from reasongym.training.zero import ZeroSettings
 from reasongym.training.zero_rank import RankSettings
 
-__all__ = ["open_session", "run_checkpoints"]
+__all__ = ["open_session", "run_checkpoints", "shares_prompt"]
 
 
 @contextlib.contextmanager
@@ -57,7 +59,11 @@ def open_session(config: RunConfig, plan: Plan, folder: RunFolder, progress: Pro
                              completion_timeout_s=config.rollout.completion_timeout_s,
                              restarts=config.rollout.max_restarts, on_loss=progress.note)
         stack.callback(engines.close)
-        ranks = RankGroup(Rank, _rank_settings(config, plan, model), cluster.ranks,
+        settings = _rank_settings(config, plan, model)
+        if config.trainer.share_prompt and not settings.share_prompt:
+            progress.note("every answer is read in a row of its own: not all of the model's layers see a whole prompt "
+                          "and its answer")
+        ranks = RankGroup(Rank, settings, cluster.ranks,
                           start_timeout_s=config.trainer.start_timeout_s, step_timeout_s=config.trainer.step_timeout_s)
         stack.callback(ranks.close)
         if plan.shares_gpus:
@@ -104,7 +110,8 @@ def _held_out(config: RunConfig, task: Task, tokenizer: Any) -> list[Prompt]:
 def run_checkpoints(config: RunConfig, folder: RunFolder, task: Task,
                     examples: OfflineSource | None = None) -> Checkpoints:
     """The run's checkpoints, which fit runs of the same model, ranks, data and seed only."""
-    fits = {"model": config.model.path, "ranks": config.trainer.ranks, "zero_stage": config.trainer.zero_stage,
+    fits = {"model": config.model.path, "model_files": model_fingerprint(config.model.path),
+            "ranks": config.trainer.ranks, "zero_stage": config.trainer.zero_stage,
             "critic_ranks": num_critic_ranks(config) or None, "task": config.task.name,
             "data": task.provenance()["fingerprint"], "seed": config.seed,
             "examples": examples.provenance["fingerprint"] if examples else None,
@@ -125,4 +132,12 @@ def _rank_settings(config: RunConfig, plan: Plan, model: str) -> RankSettings:
         trust_remote_code=config.model.trust_remote_code, reference=config.algorithm.needs_reference,
         bucket_bytes=config.sync.bucket_mib * 2**20, threads=max(1, plan.hardware.cores // t.ranks),
         timeout_s=t.step_timeout_s, seed=config.seed, lora=config.model.lora,
-        entropy_gradient=getattr(config.algorithm, "entropy_coefficient", 0.0) > 0)
+        entropy_gradient=getattr(config.algorithm, "entropy_coefficient", 0.0) > 0,
+        share_prompt=shares_prompt(config, model))
+
+
+def shares_prompt(config: RunConfig, model: str) -> bool:
+    """Where it was asked for and the model's layers allow it."""
+    longest = config.rollout.max_prompt_tokens + config.rollout.max_new_tokens
+    return config.trainer.share_prompt and may_share_rows(model, longest=longest,
+                                                          trust_remote_code=config.model.trust_remote_code)

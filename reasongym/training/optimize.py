@@ -16,10 +16,10 @@ from reasongym.errors import TrainerError, message
 from reasongym.training.advantages import Groups, knobs
 from reasongym.training.experience import measured
 from reasongym.training.group import RankGroup
-from reasongym.training.rows import MicroBatch, Sample, micro_batches, pack_rows, split_over_ranks
+from reasongym.training.rows import MicroBatch, Sample, batches_of, split_over_ranks
 from reasongym.training.schedule import learning_rate
 from reasongym.training.update import LossSettings
-from reasongym.training.zero_rank import StepTotals
+from reasongym.training.zero_rank import RankSettings, StepTotals
 
 __all__ = ["MiniBatch", "check_finite", "deal", "optimize", "scheduled_rate", "split_groups", "update_count"]
 
@@ -34,42 +34,46 @@ class MiniBatch(NamedTuple):
 
 def optimize(ranks: RankGroup, config: RunConfig, groups: Groups, *, updates: int,
              reference_point: Callable[[Sequence[Sample]], float] | None = None) -> dict[str, float]:
-    """All optimizer steps of one batch of samples, grouped by prompt; `updates` were made before it.
+    """All optimizer steps of one batch of samples, grouped by prompt; the schedule stands at `updates`.
 
+    A mini-batch without a sample that moves the policy is no optimizer step: AdamW would move the weights by what it
+    remembers of earlier gradients. The schedule goes on over it, so that it depends on the step of the run alone.
     reference_point: for KTO, of the samples of a mini-batch under the present policy. Returns the step's metrics.
     """
     parts = split_groups(groups, config.trainer.mini_batches)
     if isinstance(config.algorithm, PolicyGradientConfig):
         parts = [_ready(ranks, config, part) for part in parts]
-    minis = [deal(config, [s for group in part for s in group if _moves(config, s)], ranks.settings.world)
-             for part in parts]
-    totals, rate, point = [], 0.0, 0.0
+    minis = [deal(config, [s for group in part for s in group if _moves(config, s)], ranks.settings) for part in parts]
+    totals, moved, rate, point = [], list[MiniBatch](), 0.0, None
     for _ in range(config.trainer.epochs):
         for mini, part in zip(minis, parts, strict=True):
             updates += 1
             rate = scheduled_rate(config, updates, peak=config.trainer.learning_rate)
-            point = reference_point(mini.samples) if reference_point else 0.0
-            loss = _loss_settings(config, [s for group in part for s in group], point)
+            if not mini.samples:
+                continue
+            point = reference_point(mini.samples) if reference_point else None
+            loss = _loss_settings(config, [s for group in part for s in group], point or 0.0)
             totals.append(ranks.scatter("train", [(micros, loss, rate) for micros in mini.ranks]))
-    metrics = _metrics(totals, minis, config.trainer.epochs) | {"train/learning_rate": rate}
-    if reference_point:
+            moved.append(mini)
+    metrics = _metrics(totals, moved) | {"train/learning_rate": rate, "train/optimizer_steps": float(len(moved))}
+    if point is not None:
         metrics["train/reference_point"] = point
     check_finite(metrics)
     return metrics
 
 
 def update_count(config: RunConfig) -> int:
-    """Optimizer steps that one batch makes."""
+    """Optimizer steps that one batch makes at most, by which the schedule goes on."""
     return config.trainer.mini_batches * config.trainer.epochs
 
 
-def deal(config: RunConfig, samples: list[Sample], world: int) -> MiniBatch:
-    """The micro-batches of a mini-batch, dealt to `world` ranks."""
-    trainer = config.trainer
+def deal(config: RunConfig, samples: list[Sample], ranks: RankSettings) -> MiniBatch:
+    """The micro-batches of a mini-batch, dealt to the ranks."""
     together = 2 if ALGORITHMS[config.algorithm.name].ABOUT.kind == "pairs" else 1
-    rows = pack_rows(samples, share_prompt=trainer.share_prompt, budget=trainer.micro_batch_tokens, together=together)
-    batches = micro_batches(rows, budget=trainer.micro_batch_tokens)
-    return MiniBatch(split_over_ranks(batches, world), samples, sum(row.length for row in rows))
+    batches = batches_of(samples, share_prompt=ranks.share_prompt, budget=config.trainer.micro_batch_tokens,
+                         together=together)
+    return MiniBatch(split_over_ranks(batches, ranks.world), samples,
+                     sum(row.length for batch in batches for row in batch.rows))
 
 
 def check_finite(metrics: dict[str, float], prefix: str = "train/", *,
@@ -139,7 +143,10 @@ def scheduled_rate(config: RunConfig, update: int, *, peak: float) -> float:
                          warmup_steps=t.warmup_steps, schedule=t.schedule, floor_ratio=t.min_learning_rate_ratio)
 
 
-def _metrics(totals: Sequence[Sequence[StepTotals]], minis: Sequence[MiniBatch], epochs: int) -> dict[str, float]:
+def _metrics(totals: Sequence[Sequence[StepTotals]], minis: Sequence[MiniBatch]) -> dict[str, float]:
+    """Of the optimizer steps that were made, each with its mini-batch. Without any, loss and gradient are exactly 0."""
+    if not totals:
+        return {"train/loss": 0.0, "train/grad_norm": 0.0, "train/seconds": 0.0}
     flat = [rank for step in totals for rank in step]
     mismatch, sums = flat[0].mismatch, dict[str, float]()
     for rank in flat[1:]:
@@ -152,7 +159,7 @@ def _metrics(totals: Sequence[Sequence[StepTotals]], minis: Sequence[MiniBatch],
         "train/loss": sum(rank.loss for rank in flat) / len(totals),
         "train/grad_norm": sum(step[0].grad_norm for step in totals) / len(totals),
         "train/seconds": seconds,
-        "train/tokens_per_second": epochs * sum(mini.row_tokens for mini in minis) / max(seconds, 1e-9),
+        "train/tokens_per_second": sum(mini.row_tokens for mini in minis) / max(seconds, 1e-9),
     }
     return values | _means(sums) | mismatch.metrics()
 
@@ -164,6 +171,5 @@ def _means(sums: dict[str, float]) -> dict[str, float]:
                "train/reward_rejected": ("rejected_reward", "pairs"), "train/pair_accuracy": ("right_pairs", "pairs"),
                "train/reward_desirable": ("desirable_reward", "desirable"),
                "train/reward_undesirable": ("undesirable_reward", "undesirable")}
-    found = {metric: sums[part] / sums[whole] for metric, (part, whole) in of_what.items()
-             if part in sums and sums.get(whole)}
-    return {"train/entropy": 0.0} | ({"train/clip_share": 0.0} if "clipped" in sums or not sums else {}) | found
+    return {metric: sums[part] / sums[whole] for metric, (part, whole) in of_what.items()
+            if part in sums and sums.get(whole)}

@@ -2,7 +2,8 @@
 
 A row holds one prompt and one or more completions of it. With `share_prompt` a group's prompt is read once and every
 completion attends to it and to itself alone, which is the same computation as separate sequences with fewer tokens:
-8 answers of 30 tokens to a prompt of 80 are 320 tokens for 880.
+8 answers of 30 tokens to a prompt of 80 are 320 tokens for 880. Only where every layer of the model sees the whole of
+a prompt and its answer is it the same: see `sharing`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-__all__ = ["Column", "MicroBatch", "Row", "Sample", "micro_batches", "pack_rows", "split_over_ranks"]
+__all__ = [
+    "Column",
+    "MicroBatch",
+    "Row",
+    "Sample",
+    "batches_of",
+    "micro_batches",
+    "pack_rows",
+    "split_over_ranks",
+]
 
 Column = Sequence[float]
 """One number a token of a completion, those outside its mask included."""
@@ -67,20 +77,21 @@ class MicroBatch:
 
 
 def pack_rows(samples: Sequence[Sample], *, share_prompt: bool, budget: int, together: int = 1) -> list[Row]:
-    """Rows of at most `budget` tokens (what is longer goes alone). Samples with equal prompts that follow one another
-    share a row when `share_prompt` is set.
+    """With `share_prompt`, rows of at most `budget` tokens (what is longer goes alone) of samples that follow one
+    another and have the same prompt; without it a row a sample.
 
-    together: so many samples that follow one another are never parted and always share a row: 2 for pairs, whose
-    loss needs both.
+    together: so many samples that follow one another are never parted into two shared rows: 2 for pairs, whose loss
+    needs both.
     """
-    units = [samples[i:i + together] for i in range(0, len(samples), together)]
+    if not share_prompt:
+        return [Row((sample,)) for sample in samples]
     rows: list[Row] = []
     current: list[Sample] = []
     length = 0
-    for unit in units:
+    for unit in (samples[i:i + together] for i in range(0, len(samples), together)):
         size = sum(len(sample.token_ids) for sample in unit)
         fits = current and unit[0].prompt_ids == current[0].prompt_ids and length + size <= budget
-        if current and not (share_prompt and fits):
+        if current and not fits:
             rows.append(Row(tuple(current)))
             current = []
         if not current:
@@ -92,18 +103,34 @@ def pack_rows(samples: Sequence[Sample], *, share_prompt: bool, budget: int, tog
     return rows
 
 
-def micro_batches(rows: Sequence[Row], *, budget: int) -> list[MicroBatch]:
-    """Group rows of similar length so that each micro-batch pads to at most `budget` tokens."""
+def micro_batches(rows: Sequence[Row], *, budget: int, together: int = 1) -> list[MicroBatch]:
+    """Group rows of similar length so that each micro-batch pads to at most `budget` tokens; what is longer goes alone.
+
+    together: so many rows that follow one another are never parted and keep their order: 2 for pairs in two rows.
+    """
+    units = [rows[i:i + together] for i in range(0, len(rows), together)]
     batches: list[MicroBatch] = []
     current: list[Row] = []
-    for row in sorted(rows, key=lambda r: -r.length):  # stable: equal lengths keep their order
-        if current and (len(current) + 1) * current[0].length > budget:
+    width = 0
+    for unit in sorted(units, key=_longest, reverse=True):  # stable: equal lengths keep their order
+        if current and (len(current) + len(unit)) * width > budget:
             batches.append(MicroBatch(tuple(current)))
             current = []
-        current.append(row)
+        width = width if current else _longest(unit)
+        current += unit
     if current:
         batches.append(MicroBatch(tuple(current)))
     return batches
+
+
+def batches_of(samples: Sequence[Sample], *, share_prompt: bool, budget: int, together: int = 1) -> list[MicroBatch]:
+    """Samples to micro-batches of at most `budget` padded tokens, `together` of them always in the same one."""
+    rows = pack_rows(samples, share_prompt=share_prompt, budget=budget, together=together)
+    return micro_batches(rows, budget=budget, together=1 if share_prompt else together)
+
+
+def _longest(rows: Sequence[Row]) -> int:
+    return max(row.length for row in rows)
 
 
 def split_over_ranks(batches: Sequence[MicroBatch], ranks: int) -> list[list[MicroBatch]]:

@@ -20,6 +20,7 @@ __all__ = [
     "gathered",
     "init_distributed",
     "partitioned_loading",
+    "step_and_norm",
 ]
 
 
@@ -86,6 +87,20 @@ def build_reference(model: nn.Module, settings: ZeroSettings) -> Any:
     model.requires_grad_(False)
     engine, *_ = deepspeed.initialize(model=model.eval(), config=_configuration(settings, train=False))
     return engine
+
+
+def step_and_norm(engine: Any) -> float:
+    """Make the optimizer step of what was accumulated. Returns the gradient's norm before it was clipped."""
+    norm = None
+    if not (engine.zero_optimization() or engine.bfloat16_enabled()):
+        # Stage 0 in float32: DeepSpeed clips each rank's whole, averaged gradient and tells nobody the norm.
+        gradients = [p.grad for p in engine.module.parameters() if p.grad is not None]
+        norm = float(torch.nn.utils.get_total_norm(gradients))
+    engine.step()
+    if norm is None:
+        norm = engine.get_global_grad_norm()
+        assert norm is not None, "DeepSpeed reports no gradient norm: a gradient that is not finite would pass"
+    return float(norm)
 
 
 def _configuration(settings: ZeroSettings, *, train: bool) -> dict[str, Any]:

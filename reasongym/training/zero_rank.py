@@ -16,7 +16,7 @@ from reasongym.config.sections import LoraConfig
 from reasongym.training.rows import MicroBatch
 from reasongym.training.tensors import Batch, collate
 from reasongym.training.update import MicroLoss
-from reasongym.training.zero import ZeroSettings, build_engine, init_distributed
+from reasongym.training.zero import ZeroSettings, build_engine, init_distributed, step_and_norm
 
 __all__ = ["RankSettings", "StepTotals", "ZeroRank", "combined"]
 
@@ -26,7 +26,7 @@ class RankSettings:
     """How a rank is built; plain values, so that they travel to the actor's process as they are.
 
     reference: keep a frozen policy to compare with. entropy_gradient: the loss has an entropy term.
-    lora: of a policy.
+    lora: of a policy. share_prompt: rows may hold several answers; the ranks themselves read any row.
     """
 
     model: str
@@ -42,6 +42,7 @@ class RankSettings:
     timeout_s: float
     seed: int
     entropy_gradient: bool = False
+    share_prompt: bool = True
     lora: LoraConfig = field(default_factory=LoraConfig)
 
 
@@ -108,9 +109,8 @@ class ZeroRank:
             # DeepSpeed averages gradients over ranks; the loss is a sum of shares, so the average is undone here.
             self.engine.backward(found.loss * self.settings.world)
             results.append(found._replace(loss=found.loss.detach()))
-        self.engine.step()
-        return combined(results, grad_norm=float(self.engine.get_global_grad_norm() or 0.0),
-                        seconds=time.monotonic() - started)
+        grad_norm = step_and_norm(self.engine)
+        return combined(results, grad_norm=grad_norm, seconds=time.monotonic() - started)
 
     def measure(self, engine: Any, micros: Sequence[MicroBatch], what: str) -> list[list[list[float]]]:
         """`what` of the output of each micro-batch, (B, T), without gradient: a list a completion, of its length."""
