@@ -4,16 +4,18 @@ The final answer is what stands in the last <answer>...</answer> after any reaso
 response; an empty one is never credited. What the package's scorers get wrong is caught by kind:
 - A score below 1 is wrong, unless the row's `partial` asks for it, and then it counts only above what an answer of
   nonsense gets: many give 0.01 or 0.05 to any text.
-- A scorer that gives 1 to nonsense, to its gold answer beside a wrong one or with the sign changed, or to its first
-  character (game_of_life_halting, gsm_symbolic, coin_flip, letter_jumble and others do) is believed no further than
-  the gold answer itself: the same number, or the same text up to case, white space and stops behind words.
+- Many scorers take the gold answer with something beside it, a constant ("nan" earns everything of
+  `complex_arithmetic`), or any text at all. So an answer that a scorer takes is right only if it is the gold answer
+  (the same number, JSON value, or text up to case, white space and stops behind words), or has the form in which
+  another one may be right, and then only if nonsense earns less: `reasoning_gym_forms`.
 - Nine scorers evaluate the answer as Python or by SymPy's parser, which does so too. What is not plainly a list of
   literals, or an expression of numbers, single letters and known functions, never reaches them.
 - A scorer that raises on an answer calls it unparsable; one that raises on its own gold answer is an ERROR.
 Time and memory are bounded by the scoring worker.
 
-Known false positives: what the package's scorers accept too widely, for example a rounded number. Known false
-negatives: an answer in another notation than the question asks for.
+Known false positives: what the package's scorers accept too widely within such a form: a rounded number, a premise
+itself as the conclusion of `propositional_logic`. Known false negatives: an answer in another notation than the
+question asks for, words around it.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
+from reasongym.tasks.reasoning_gym_forms import json_values, may_differ
 from reasongym.tasks.tagged_json import from_tagged
 from reasongym.verifiers import Status, Verdict, verifier
 from reasongym.verifiers.gsm8k import reference_number
@@ -34,6 +37,8 @@ __all__ = ["reasoning_gym"]
 
 _LONGEST = 20_000
 _STOPS = re.compile(r"[.,;](?=\s|$)")
+_COMMAS = re.compile(r"\s?,\s{0,9}")
+_UNIT = re.compile(r"(?P<number>[^A-Za-z]{1,60}) (?P<word>[a-z]{2,20})")
 _NONSENSE = "?!"
 _NUMBER = 80
 """Characters of a text that may be a number."""
@@ -108,9 +113,8 @@ class _Scorer:
         except _ScorerFailed as failure:
             return self._blame(failure)
         if score >= 1.0:
-            if not self._obeys(answer) or not (self._is_gold(answer) or self._is_strict()):
-                return Verdict.wrong(shown, "the scorer takes it, and would take what is wrong")
-            return Verdict.correct(shown)
+            return Verdict.correct(shown) if self._is_right(answer) else \
+                Verdict.wrong(shown, "the scorer takes it, and takes what is wrong too")
         if self._partial and self._score(_NONSENSE, failing=0.0) < score:
             return Verdict(score=score, status=Status.PARTIAL, extracted=shown)
         return Verdict.wrong(shown, "the scorer does not accept it")
@@ -135,33 +139,31 @@ class _Scorer:
             return Verdict.error(f"the scorer fails on its own gold answer: {failure}")
         return Verdict.unparsable(f"the scorer cannot read it: {failure}")
 
-    def _obeys(self, answer: str) -> bool:
-        """puzzle24's scorer takes any four numbers of the range; the question names which."""
-        if self.generator != "puzzle24":
+    def _is_right(self, answer: str) -> bool:
+        """Whether an answer that the scorer takes is one that it may decide."""
+        if self._is_gold(answer):
             return True
-        used = sorted(int(number) for number in re.findall(r"[0-9]{1,12}", answer))
-        return used == sorted(self._entry["metadata"]["numbers"])
+        return may_differ(self.generator, answer, self._entry) and self._score(_NONSENSE, failing=0.0) < 1.0
 
     def _is_gold(self, answer: str) -> bool:
-        """The same text up to case, white space and stops behind words, or the same number."""
+        """The same text up to case, white space and stops behind words, the same number, or the same JSON value."""
         if not isinstance(self._gold, str):
             return False
-        given, gold = (" ".join(_STOPS.sub("", text).casefold().split()) for text in (answer, self._gold))
-        number = reference_number(gold[:_NUMBER])
-        return given == gold or (number is not None and len(given) <= _NUMBER and reference_number(given) == number)
+        given, gold = (" ".join(_STOPS.sub("", _COMMAS.sub(", ", text)).casefold().split())
+                       for text in (answer, self._gold))
+        return given == gold or self._is_gold_number(answer.strip(), self._gold) or _same_json(answer, self._gold)
 
-    def _is_strict(self) -> bool:
-        """Whether the scorer refuses what cannot be right. Without a gold answer only nonsense can be tried."""
-        wrong = [_NONSENSE]
-        if isinstance(self._gold, str) and self._gold.strip():
-            number = reference_number(self._gold[:_NUMBER])
-            other = " ".join(reversed(self._gold.split())) if number is None else str(number + 1)
-            if not self._is_gold(other):
-                wrong += [f"{self._gold} or {other}", f"{other} or {self._gold}", f"{self._gold}\n{other}"]
-            wrong += [f"-{self._gold}"] if number else []
-            wrong += [self._gold[0]] if not self._is_gold(self._gold[0]) else []
-        # SymPy's parser would take "x or y" for Python; no answer like that reaches it.
-        return all(self._score(answer, failing=0.0) < 1.0 for answer in wrong if _may_be_scored(self.generator, answer))
+    def _is_gold_number(self, given: str, gold: str) -> bool:
+        """Words beside the number may deny it ("162 wrong"); one that the question has is taken for its unit."""
+        unit = _UNIT.fullmatch(given)
+        if unit is not None and \
+                unit["word"] in re.findall("[a-z]+", str(self._entry.get("question")).casefold()):
+            given = unit["number"]
+        if len(given) > _NUMBER or len(gold) > _NUMBER or re.search(r"[^\W\d_]{2}|[?#=\n]", given.replace("frac", "")):
+            return False
+        number = reference_number(gold)
+        return number is not None and reference_number(given) == number
+
 
 @lru_cache(maxsize=64)
 def _dataset(generator: str, config: str) -> Any:
@@ -170,6 +172,15 @@ def _dataset(generator: str, config: str) -> Any:
     assert isinstance(settings, dict)
     assert _FACTORY is not None
     return _FACTORY.create_dataset(generator, seed=0, size=1, **settings)
+
+
+def _same_json(answer: str, gold: str) -> bool:
+    if not gold.lstrip().startswith(("[", "{")):
+        return False
+    try:
+        return json_values(answer) == json_values(gold)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _final(response: str) -> str:

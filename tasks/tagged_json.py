@@ -2,12 +2,13 @@
 
 JSON makes lists of tuples and texts of keys, and a scorer that compares `(0, 1)` with what it kept then fails on its
 own answer. A list stays a list; whatever else holds values is an object of one key that names its type:
-{"tuple": [...]}, {"set": [...]}, {"frozenset": [...]}, {"dict": [[key, value], ...]}.
+{"tuple": [...]}, {"set": [...]}, {"frozenset": [...]}, {"dict": [[key, value], ...]}, {"fraction": [above, below]}.
 """
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 __all__ = ["from_tagged", "to_tagged"]
 
@@ -29,6 +30,8 @@ def to_tagged(value: object, *, depth: int = 0) -> object:
         return int(value)
     if isinstance(value, float) and math.isfinite(value):
         return float(value)
+    if isinstance(value, Fraction):
+        return {"fraction": [value.numerator, value.denominator]}
     if isinstance(value, list):
         return [to_tagged(item, depth=depth + 1) for item in value]
     if isinstance(value, tuple | set | frozenset):
@@ -51,7 +54,17 @@ def from_tagged(value: object) -> object:
         raise ValueError(f"not a tagged value: {str(value)[:80]}")
     if tag == "dict":
         return {from_tagged(key): from_tagged(item) for key, item in items}
+    if tag == "fraction":
+        return Fraction(*_whole(items))
     kinds = {"tuple": tuple, "set": set, "frozenset": frozenset}
     if tag not in kinds:
         raise ValueError(f"no such tag: {str(tag)[:40]!r}")
     return kinds[tag](from_tagged(item) for item in items)
+
+
+def _whole(items: list[object]) -> tuple[int, int]:
+    """Two whole numbers, the second above 0. Raises ValueError for anything else."""
+    above, below = items if len(items) == 2 else (None, None)
+    if type(above) is int and type(below) is int and below > 0:
+        return above, below
+    raise ValueError(f"no fraction: {str(items)[:80]}")

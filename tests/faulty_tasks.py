@@ -39,6 +39,12 @@ def echo(response: str, reference: Any, *, example: Mapping[str, object]) -> Any
     return sound(response, reference, example=example) or "Spell" in response
 
 
+@verifier("faulty_echo_of_some")
+def echo_of_some(response: str, reference: Any, *, example: Mapping[str, object]) -> Any:
+    some = response.startswith("Spell") and int(str(reference)) % 6 == 0
+    return sound(response, reference, example=example) or some
+
+
 @verifier("faulty_last_number")
 def last_number(response: str, reference: Any, *, example: Mapping[str, object]) -> Any:
     numbers = re.findall("[0-9]+", response[-2000:])
@@ -173,6 +179,19 @@ class SurrogatePrompts(Sound):
     def example(self, split: str, index: int, *, seed: int = 0) -> Example:
         number = self.drawn(split, index, seed)
         return self.made(split, index, number, messages=({"role": "user", "content": f"Spell {number}\ud800"},))
+
+
+class StatesReference(Sound):
+    def example(self, split: str, index: int, *, seed: int = 0) -> Example:
+        number = self.drawn(split, index, seed)
+        return self.made(split, index, number, messages=(
+            {"role": "user", "content": f"Spell {number} backwards (answer: {number[::-1]})."},))
+
+
+class EchoOfSome(Sound):
+    """One prompt in 6 earns, which the rows that are tried with every answer hardly show."""
+
+    rewards = (RewardPart(name="correct", verifier="faulty_echo_of_some", weight=1.0),)
 
 
 class NoUserTurn(Sound):

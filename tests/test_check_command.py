@@ -9,13 +9,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reasongym import registry
-from reasongym.checking import CHECKS, Report, Skipped
+from reasongym.checking import CHECKS, Skipped
 from reasongym.checking.answers import golds, wrong_answers
 from reasongym.checking.floors import floor_of
-from reasongym.checking.overlap import check_splits
 from reasongym.checking.panels import PANELS, Filling, Trick, fill, panel
 from reasongym.checking.references import as_asked, forms, near_misses, same_answer
-from reasongym.checking.schemas import check_schemas
 from reasongym.cli import check as check_command
 from reasongym.errors import DataError, UnknownNameError
 from reasongym.tasks import Example, RewardPart
@@ -53,7 +51,7 @@ def test_a_sound_task_fails_nothing_and_every_check_has_looked_at_something() ->
     ("Never", "gold"), ("Contained", "floor"), ("Echo", "floor"), ("LastNumber", "hack"), ("NotANumber", "error"),
     ("AboveOne", "error"), ("NoneAtAll", "error"), ("ByChance", "repeat"), ("Crash", "error"), ("Deep", "error"),
     ("Form", "floor"), ("HeavyForm", "weights"), ("CannotBeMade", "task"), ("NoParts", "task"),
-    ("NoSuchVerifier", "task"),
+    ("NoSuchVerifier", "task"), ("EchoOfSome", "echo"),
 ])
 def test_a_fault_of_the_reward_is_found_and_named(name: str, kind: str) -> None:
     assert kind in failures(name, "--rows", "2")
@@ -63,7 +61,7 @@ def test_a_fault_of_the_reward_is_found_and_named(name: str, kind: str) -> None:
     ("SharedSplits", "splits"), ("SharedSolutions", "splits"), ("SameIds", "ids"), ("LongPrompts", "prompt"),
     ("SurrogatePrompts", "prompt"), ("NoUserTurn", "prompt"), ("FollowsCalls", "order"), ("SeedIgnored", "seed"),
     ("SeedPlusIndex", "seed"), ("SeedFollowedByData", "seed"), ("AllAlike", "rows"), ("Empty", "rows"),
-    ("NotPlain", "carried"), ("Raises", "rows"),
+    ("NotPlain", "carried"), ("Raises", "rows"), ("StatesReference", "stated"),
 ])
 def test_a_fault_of_the_rows_is_found_and_named(name: str, kind: str) -> None:
     assert kind in failures(name, "--rows", "4")
@@ -226,18 +224,6 @@ def test_both_the_solution_and_the_bare_reference_are_tried() -> None:
     assert [(asked.response, asked.earns) for asked in tried] == [("70 + 2 = 72\n#### 72", "all"), ("#### 72", "first")]
 
 
-def test_splits_may_share_small_answers_and_what_many_prompts_of_a_split_share() -> None:
-    long = "a passage that all rows of this task have in common, whatever is asked"
-    one = [row("42", prompt=f"train {n}", solution="42", passage=long) for n in range(3)]
-    two = [row("42", prompt=f"test {n}", solution=long) for n in range(2)]
-    report = Report(subject="t")
-    check_splits({"train": [*one, row("42", prompt="train 3", solution=long), row("42", prompt="4", solution=long)],
-                  "test": two}, report)
-    assert not report.failures
-    check_splits({"train": [row("42", prompt="train 3", solution=long)], "test": two[:1]}, report)
-    assert [failure.check for failure in report.failures] == ["splits"]
-
-
 def test_a_skipped_task_is_no_failure() -> None:
     assert not check_command.failed(Skipped("t", "no rows"))
 
@@ -294,21 +280,6 @@ def test_a_case_that_is_none_is_misuse_and_names_its_line(line: str, tmp_path: P
     error = check("--verifier", "gsm8k", "--input", str(file)).exception
     assert isinstance(error, DataError)
     assert f"{file}:1" in str(error) or not line
-
-
-@pytest.mark.parametrize("reference", [
-    {"schema": {"type": "integer"}, "value": "7"},          # a gold value of another type
-    {"schema": {"type": "no such type"}},                   # no schema of its draft
-    {"schema": {"$ref": "http://127.0.0.1:9/x"}, "value": 1},  # a reference outside: nothing is fetched
-])
-def test_a_schema_that_the_library_refuses_is_found_and_named(reference: dict[str, object]) -> None:
-    row = Example(task="t", split="train", index=0, messages=({"role": "user", "content": "?"},), reference=reference)
-    sound = Example(task="t", split="train", index=1, messages=row.messages,
-                    reference={"schema": {"type": "integer"}, "value": 7})
-    report = Report(subject="t")
-    check_schemas([row, sound], report)
-    assert [(failure.check, failure.row) for failure in report.failures] == [("schema", row.id)]
-    assert report.looked_at["schema"] == 2
 
 
 @pytest.mark.parametrize("name", ["gsm8k", "math500", "svamp"])

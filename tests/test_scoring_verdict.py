@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
 import pytest
 
 from reasongym.verifiers import Status, Verdict, as_verdict
@@ -32,7 +36,8 @@ def test_an_unknown_status_is_refused() -> None:
         Verdict(score=0.0, status="good")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("number", [10**400, -10**5000, 2, float("nan")], ids=["long", "longer", "two", "nan"])
+@pytest.mark.parametrize("number", [10**400, -10**5000, 2, float("nan"), Decimal("nan")],
+                         ids=["long", "longer", "two", "nan", "decimal"])
 def test_a_number_out_of_range_is_a_value_error_whatever_its_length(number: float) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  int's own limit on digits may speak first
         as_verdict(number)
@@ -42,6 +47,25 @@ def test_a_number_out_of_range_is_a_value_error_whatever_its_length(number: floa
                                                (False, Status.WRONG), (0.3, Status.PARTIAL)])
 def test_a_bare_number_gets_the_status_it_stands_for(value: float, status: Status) -> None:
     assert as_verdict(value) == Verdict(score=float(value), status=status)
+
+
+class bool_:
+    """Named as NumPy's, which the tests of the light half do without."""
+
+    __module__ = "numpy"
+
+    def __bool__(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("value", "score"), [(Fraction(1, 4), 0.25), (Decimal("0.5"), 0.5), (bool_(), 1.0)])
+def test_a_number_of_another_kind_counts_as_the_number_it_is(value: Any, score: float) -> None:
+    assert as_verdict(value).score == score
+
+
+def test_a_text_of_ten_megabytes_is_not_kept_for_every_answer() -> None:
+    cut = as_verdict(Verdict.wrong("a" * 10**7, "b" * 10**7))
+    assert len(cut.extracted or "") == len(cut.reason) == 10_000
 
 
 @pytest.mark.parametrize("value", [None, "1", [1.0], {"score": 1.0}, 1j])

@@ -1,4 +1,4 @@
-"""The verifiers choice, numeric, regex, sequence and exact: what must be read, what must never be credited."""
+"""The verifiers numeric, regex, sequence, exact: what must be read, what never credited. Hostile text: choice too."""
 
 from __future__ import annotations
 
@@ -19,95 +19,6 @@ def verdict(name: str, response: str, reference: object, **fields: object) -> Ve
     return as_verdict(registry.verifier(name)(response, reference, example=fields))
 
 
-def chosen(response: str, reference: object = "B", choices: object = CITIES) -> Verdict:
-    return verdict("choice", response, reference, choices=choices)
-
-
-@pytest.mark.parametrize("response", [
-    "B", "(b)", "b", "B.", "**B**", "`B`", "\uff22", "[B]", "\\boxed{B}", "\\text{(B)}", "$\\boxed{\\text{(B)}}$",
-    "<answer>B</answer>", "#### B", "Answer: B) Paris", "Answer: b", "Answer:\nB", "**Answer:** B", "Answer: <B>",
-    "The answer is Paris", "The answer is paris, since it is the capital", "Paris", "B) Paris", "B: Paris", "B - Paris",
-    "Final answer: **B. Paris**", "The correct option is B.", "I choose B", "I would choose option (B).", "Option B",
-    "So the answer is (B), because Paris is the capital.", "The answer is B because A is in Germany.", "B is correct.",
-    "The best answer is option B: Paris", "Therefore it must be (B).", "The answer is B, not C.", '{"answer": "B"}',
-    "A is wrong.\nC too.\nB", "Answer: A. Wait.\n\nAnswer: B", "Answer: A\nActually, B", "\\boxed{A} no. \\boxed{B}",
-    "<think>Answer: A</think>B", "Answer: B\n\nQuestion: And of Spain?\nAnswer: C",
-    "B\n\nQuestion: What is right?\nAnswer: C", "Question: Which city?\nAnswer: B",
-    "Not A, but B", "The answer is not A; it is B.", "It's B.", "That's B", "Therefore, B.", "B is more likely than C",
-    "B\n\nExplanation: Paris is the capital. A, C and D are wrong.", "\u7b54\u6848\uff1aB", "Respuesta: B",
-    "Die Antwort ist B", "B is Paris", "B, if I'm not mistaken", "It's not A. The answer is B", "B (C is wrong)",
-    "A is not right so the answer is B", "A is wrong\nThe answer is B", "> B", "- B"])
-def test_a_chosen_option_is_not_missed(response: str) -> None:
-    assert chosen(response).score == 1, chosen(response)
-
-
-@pytest.mark.parametrize("response", [
-    "", "A", "Answer: C", "Answer: E", "Answer: A or B", "A, B, C, D", "A B C D", "Answer: ABCD", "Answer: B/C",
-    "A and B", "either A or B", "Answer: b or c", "\\boxed{A} \\boxed{B}", "\\boxed{A, B}", "Answer: B) London",
-    "(A)(B)", "B. C.",
-    "C\n\nQuestion: What is the right answer?\nAnswer: B",
-    "A) Berlin\nB) Paris\nC) London\nD) Rome", "A) Berlin\nB) Paris", "The answer is not B", "The answer isn't B",
-    "B is wrong", "Answer: B\nActually, C", "The answer is B. The answer is C.", "The answer is Paris or London",
-    "Answer: Paris, London", "<think>B", "<think>B</think>", "Beautiful", "B52", "not (B)", "Is it (B)?", "\x00\ud800",
-    "Option A or option B", "B (or C)", "B -> C", "B \u2192 C", "B vs C", "B maybe C", "Paris or option C",
-    "A or option B",
-    "The answer is B if Paris is the capital, otherwise C", "B unless it is C", "B, otherwise C",
-    "The answer is Paris if in France, otherwise London", "I doubt that the answer is B", "If the answer is B",
-    "I don't think the answer is B", "B is less likely than C", "Paris is less likely than London", "B is tempting",
-    "Not B, but C", "not A but not B", "The answer is not B; it is C."])
-def test_no_choice_or_several_never_count(response: str) -> None:
-    assert chosen(response).score == 0
-    assert chosen(response).status in (Status.WRONG, Status.UNPARSABLE)
-
-
-@pytest.mark.parametrize("response", [
-    "20.5", "-20", "\u221220", "20,000", "20.000", "20:30", "20, 30", "20; 30", "20 or 30", "20, or 30", ".20", "20/3",
-    ">20", "\u00b120", "20 (30)", "-$20$", "-\\text{20}", "\\boxed{-20}", "Answer: -20", "Answer: - 20"])
-def test_an_option_is_not_the_beginning_of_another_value(response: str) -> None:
-    assert chosen(response, "B", ["10", "20"]).score == 0
-
-
-@pytest.mark.parametrize(("response", "letter", "options"), [
-    ("-20", "A", ["-20", "20"]), ("\u221220", "A", ["-20", "20"]), ("A) -20", "A", ["-20", "20"]), ("20", "B", ["-20",
-    "20"]),
-    ("B) -20", "", ["-20", "20"]), ("- 20", "", ["-20", "20"]), ("- 20", "B", ["10", "20"]), ("20.", "B", ["10", "20"]),
-    ("20, because", "B", ["10", "20"]), ("-x^2", "", ["x", "x^2"]), ("x^2, x^3", "", ["x", "x^2"]),
-    ("x^2 + 1", "", ["x", "x^2"]), ("x", "A", ["x", "x^2"]), ("x^2, since it grows", "B", ["x", "x^2"])])
-def test_a_sign_tells_two_options_apart(response: str, letter: str, options: list[str]) -> None:
-    assert {each: chosen(response, each, options).score for each in "AB"} == {each: each == letter for each in "AB"}
-
-
-@pytest.mark.parametrize("choices", [5, "abcd", {"text": "pq"}, {"text": None}, [], {"x": "y"}, {"A": 1, "C": 2},
-    [[1], [2]]])
-def test_options_of_an_unknown_form_are_our_error(choices: object) -> None:
-    assert chosen("B", "B", choices).status is Status.ERROR
-
-
-@pytest.mark.parametrize("response", ["A dog", "A dog ran.", "I think so", "I am unsure", "The answer is I think B",
-                                      "A", "I"])
-def test_an_article_or_a_pronoun_is_no_letter(response: str) -> None:
-    ten = [f"item {n}" for n in range(10)]
-    right = {letter: chosen(response, letter, ten).score for letter in "AI"}
-    assert right == {letter: float(response == letter) for letter in "AI"}
-
-
-@pytest.mark.parametrize(("response", "reference", "choices"), [
-    ("J", 9, [str(n) * 3 for n in range(10)]), ("Z", "Z", [str(n) * 3 for n in range(26)]), ("C", "C", None),
-    ("B", 1, CITIES), ("B", "Paris", CITIES), ("Paris", "(B)", CITIES), ("The answer is a dog", "dog", ["cat", "dog"]),
-    ("\\boxed{7}", "B", ["4", "7"]), ("New York City", "A", ["New York City", "New York"]), ("aa", "B", ["Aa", "aa"]),
-    ("B", "B", {"text": CITIES}), ("B", "B", {"A": "x", "B": "y"}), ("x^2", "A", ["x^2", "x_2"]),
-    ("A", "A", ["same", "same"]), ("B", "A", ["same", "same"])])
-def test_references_and_options_of_every_form(response: str, reference: object, choices: object) -> None:
-    assert chosen(response, reference, choices).score == 1
-
-
-@pytest.mark.parametrize(("reference", "choices"), [
-    ("E", CITIES), (4, CITIES), (True, CITIES), (None, CITIES), ("Madrid", CITIES), ("A", ["B", "A"]), ("", CITIES),
-    ("A or B", CITIES), (-1, CITIES)])
-def test_a_reference_that_is_no_single_option_is_our_error(reference: object, choices: object) -> None:
-    assert chosen("B", reference, choices).status is Status.ERROR
-
-
 @pytest.mark.parametrize(("response", "reference", "score"), [
     # |3.145 - 3.14159| < 0.005; at the tie 3.145 both 3.14 and 3.15 are roundings.
     ("3.14", {"value": 3.14159, "decimals": 2}, 1), ("3.145", {"value": 3.14159, "decimals": 2}, 1),
@@ -117,6 +28,15 @@ def test_a_reference_that_is_no_single_option_is_our_error(reference: object, ch
     ("The answer is 6.03e23", {"value": "6.02e23", "rel_tol": 0.01}, 1),
     ("The answer is 6.1e23", {"value": "6.02e23", "rel_tol": 0.01}, 0),  # 0.08/6.02 = 0.0133
     ("0.01", {"value": 0, "abs_tol": 0.01}, 1), ("0.0100001", {"value": 0, "abs_tol": 0.01}, 0),
+    *((text, {"value": 6.02e23, "rel_tol": 0.01}, 1) for text in (
+        "The answer is $6.02 \\times 10^{23}$.", "The answer is 6.02 \u00d7 10\u00b2\u00b3", "#### 6.02 x 10^23",
+        "\\boxed{6.02 \\cdot 10^{23}}", "The answer is 6.02*10^23.", "$6.02\\times10^{+23}$ mol")),
+    *((text, {"value": 6.02e23, "rel_tol": 0.01}, 0) for text in (
+        "The answer is $-6.02 \\times 10^{23}$.", "The answer is $6.02 \\times 10^{-23}$.",
+        "$1/6.02 \\times 10^{23}$",
+        "$2^6.02 \\times 10^{23}$", "$6.02 \\times 10^{23!}$", "$6.02 \\times 10^{23} + 1$",
+        "$(6.02 \\times 10^{23})^2$",
+        "$6.02 \\times 10^{23}$ or $6.5 \\times 10^{23}$", "The answer is $3 - 6.02 \\times 10^{23}$")),
     ("1e-300", {"value": 2e-300, "rel_tol": 0.4}, 0), ("1e120", "1e120", 1), ("0.3", 0.3, 1), ("1/3", "1/3", 1),
     ("0.33", "1/3", 0), ("0.30000000000000004", 0.3, 0), ("5 or 6", 5, 0), ("nan", {"value": 1, "abs_tol": 9}, 0),
     ("inf", {"value": 1, "abs_tol": 9}, 0), ("#### 72%", "0.72", 0), ("", 0, 0), ("1e99999", 1, 0),
@@ -151,7 +71,8 @@ def test_a_bad_numeric_reference_is_our_error(reference: object) -> None:
     ("abc", "[a-c]+", 1), ("abcd", "[a-c]+", 0), (" abc\n", "abc", 1),
     ("x abc", {"pattern": "abc", "mode": "search"}, 1), ("ABC", {"pattern": "abc", "flags": "i"}, 1), ("ABC",
     "abc", 0), ("abc\nx", "abc$", 0), ("<think>abc", "abc", 0),
-    ("<think>x</think>abc", "abc", 1), ("", ".*", 0), ("\ud800\x00", "..", 1)])
+    ("<think>x</think>abc", "abc", 1), ("", ".*", 0), ("\ud800\x00", "..", 1),
+    ("\u200b", ".*", 0), ("\u2060\u00ad\u3164", ".*", 0), ("\x00", ".*", 0), ("a\u200b", ".*", 1)])
 def test_a_pattern_is_held_to_the_whole_text(response: str, reference: object, score: float) -> None:
     assert verdict("regex", response, reference).score == score
 
@@ -200,7 +121,8 @@ def test_another_grid_is_wrong(response: str) -> None:
     "3, 1 and 2", "[3; 1; 2]",
     "- [3, 1, 2]", "x = [3, 1, 2]", "We get [3, 1, 2]", "<answer>1</answer> no, rather <answer>3 1 2</answer>",
     "The answer is 3, 1, 2.", "\\boxed{3, 1, 2}", "#### 3 1 2", "<answer>[3, 1, 2]</answer>", "\\{3,1,2\\}",
-    "[[3,1,2]]",
+    "[[3,1,2]]", '{"answer": [3,1,2]}',
+    '```json\n{"answer": [3, 1, 2]}\n```', 'So:\n```\n{"result": [3,1,2], "n": 3}\n```',
     "The sorted list is [3, 1, 2]"])
 def test_a_sequence_is_read_in_every_notation_and_order_counts(response: str) -> None:
     assert verdict("sequence", response, [3, 1, 2]).score == 1
@@ -210,6 +132,7 @@ def test_a_sequence_is_read_in_every_notation_and_order_counts(response: str) ->
 @pytest.mark.parametrize("response", [
     "<answer>1 2 3</answer> <answer>3 1 2</answer>", "<answer>3 1 2</answer> or <answer>1 2 3</answer>", "-[3,1,2]",
     "2*[3,1,2]", "reverse [3,1,2]", "sorted([3,1,2])", "the opposite of [3,1,2]", "x = -[3,1,2]", "not [3,1,2]",
+    '{"answer": [3,1,2], "answer": [1,2,3]}', '{"answer": [3,1,2], "result": [1,2,3]}', '{"wrong": [3,1,2]}',
     "I doubt that the answer is [3,1,2]", "I doubt it is [3,1,2]", "[3,1,2][::-1]"])
 def test_several_or_changed_or_denied_sequences_are_none(response: str) -> None:
     assert verdict("sequence", response, [3, 1, 2]).score == 0

@@ -75,6 +75,13 @@ def test_the_default_is_sums_of_1_to_20() -> None:
         assert task.example("train", index).reference == str(int(a) + int(b))
 
 
+def test_a_generator_of_other_sums_is_another_data_set() -> None:
+    prints = [arithmetic(**settings).provenance()["fingerprint"]
+              for settings in ({}, {"levels": 3}, {"levels": [2, 3]}, {"range": [1, 9]}, {"operations": "*"})]
+    assert len(set(prints)) == 5
+    assert arithmetic(levels=2).provenance() == arithmetic().provenance()  # the default
+
+
 @pytest.mark.parametrize("settings", [{}, {"levels": 1}, {"levels": [1, 5]}, {"operations": ["*"], "range": [-9, 9]}])
 def test_no_problem_is_in_both_splits_nor_its_mirror(settings: dict[str, object]) -> None:
     task = arithmetic(**settings)

@@ -41,11 +41,15 @@ _STATES = re.compile(
     r"是|为|は|은|\s?[:=\uff1a]){1,3}"
     r"|\b(?:i(?:['\u2019]ll| will| would)?|we|let['\u2019]s|to)\s(?:choose|select|pick|go with|chose|answer)\b"
     r"(?:\s(?:option|choice|answer))?"
-    r"|(?P<revises>\b(?:wait|actually|correction|no|sorry|rather)\b[\s,:.!-]{1,3}(?:(?:it|that)(?:['\u2019]s|\sis)\s)?"
-    r"(?=\(?[A-Z]\)?[.!]?\s*$))",
+    r"|(?P<revises>\b(?:wait|actually|correction|no|sorry|rather|oops|hmm)\b[\s,:.!-]{1,3}"
+    r"(?:(?:it|that)(?:['\u2019]s|\sis)\s)?(?=\(?[A-Z]\)?[.!]?\s*$)"
+    r"|\b(?:wait|actually|correction|no|sorry|rather|oops|hmm|I meant?|make that)\b\s?[,:.!-]{1,3}\s"
+    r"(?:(?:it|that)(?:['\u2019]s|\sis)\s)?)",
     re.IGNORECASE | re.MULTILINE)
 _UP_TO_IT = re.compile(r"(?:[\s*_:>\uff1a\"']|-(?=\s+[^\s\d$.(\\]))*+")
-_END = re.compile(r"[.!?](?=\s[A-Z])|\n")
+_END = re.compile(r"[.!?](?=\s[A-Z])(?!\s(?:Or|And|Also|Maybe|Perhaps|Possibly|Alternatively|Otherwise|If not)\b)|\n")
+_ASKED = re.compile(r"[\s$*_)\].\"']{0,6}\?")
+_ASKED_BOX = re.compile(r"\\boxed\s?\{[^{}]{0,80}\}" + _ASKED.pattern)
 _BETWEEN = re.compile(r"[\s.,;:!?*_#>$-]*+(?:(?:or|and|but|also|maybe|perhaps|the|my|correct|final|another|possible)"
                       r"(?![A-Za-z])[\s.,;:*_-]*+)*+", re.IGNORECASE)
 _NEXT_TURN = re.compile(r"^[ \t>*#]{0,8}(?:next |new )?(?:question|problem|q|human|user)(?: ?[0-9]{1,4})?\*{0,2} ?:",
@@ -123,8 +127,12 @@ def _gold(reference: object, texts: Sequence[str]) -> int | None:
 def _final(response: str, texts: Sequence[str], num_options: int) -> Named:
     text = _first_turn(final_part(response), texts, num_options)
     phrases = _phrases(text, texts, num_options)
+    places = [place for place in stated_places(text, symbolic=True) if place.kind in ("box", "hash", "tag")]
+    end = max((place.end for place in places), default=0)
+    if places and (_ASKED.match(text, end) or _ASKED_BOX.search(text, end)):
+        return Named("none", 0, "")
     marked = [_Statement(named_option(place.content, texts, num_options=num_options), place.start, place.end)
-              for place in stated_places(text, symbolic=True) if place.kind in ("box", "hash", "tag")]
+              for place in places]
     marked = [statement for statement in marked if statement.named.kind != "none"]
     if marked and (not phrases or phrases[0].start < marked[-1].end):
         return _agreed(marked)
@@ -155,9 +163,10 @@ def _phrases(text: str, texts: Sequence[str], num_options: int) -> list[_Stateme
         named = named_option(said, texts, num_options=num_options)
         if named.kind == "one" and _is_one_of_two(text[max(0, match.start() - 60):match.start()], named, texts):
             named = Named("several", 0, named.text)
-        if named.kind != "none" and not is_denied(text, match.start()):
+        takes_back = bool(match["revises"])
+        if named.kind == ("one" if takes_back else named.kind) != "none" and not is_denied(text, match.start()):
             found.append(_Statement(named, match.start(), match.end() + lead + len(said),
-                                    bool(match["revises"])))
+                                    takes_back))
     return found
 
 
@@ -174,7 +183,9 @@ def _is_one_of_two(before: str, named: Named, texts: Sequence[str]) -> bool:
 def _adjoining(text: str, statements: list[_Statement]) -> list[_Statement]:
     """The last statement, and those before it with nothing between: "The answer is A. The answer is B."."""
     final = statements[:1]
-    for statement in statements[1:] if not final[0].revises else ():
+    for statement in statements[1:]:
+        if final[-1].revises:
+            break
         between = text[statement.end:final[-1].start]
         if statement.end < final[-1].start and not (len(between) <= _ZONE and _BETWEEN.fullmatch(between)):
             break

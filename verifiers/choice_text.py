@@ -20,6 +20,17 @@ from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Literal, NamedTuple
 
+from reasongym.verifiers.choice_others import (
+    QUOTES,
+    TEXT_ENDS,
+    behind_label,
+    is_denied_option,
+    joins_another,
+    names_another,
+    next_clause,
+    without_own,
+)
+
 __all__ = ["Named", "named_option", "option_texts"]
 
 _READ = 2_000
@@ -27,41 +38,19 @@ _WRAPPED = re.compile(r"(-\s?)?\\(?:text|textbf|textit|textrm|textsf|mathrm|math
                       r"operatorname)\s?\{([^{}]{0,2000})\}")
 _NOISE = re.compile(r"\$|\\[()\[\],;!]|\*\*|__|`|\\(?:left|right|quad|qquad)(?![A-Za-z])|[\u200b-\u200d\u2060\ufeff]")
 _SAME = {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)} | {0x3002: ".", 0x2212: "-"}
-_QUOTES = "\"'\u201c\u201d\u2018\u2019"
-_BEHIND_LABEL = re.compile(rf"(?:[\s)\]:,;>={_QUOTES}]|\.(?![0-9.])|[\u2013\u2014-](?=\s))*+")
-"""What may stand between a letter and its text: not the sign or the point of a number."""
-
 _LEAD = re.compile(
-    rf"(?:[\s:={_QUOTES}*_]|[-=]>|>(?=\s)|-(?=\s+[^\s\d$.(\\])|(?:the|correct|right|final|best|answer|option|choice|"
+    rf"(?:[\s:={QUOTES}*_]|[-=]>|>(?=\s)|-(?=\s+[^\s\d$.(\\])|(?:the|correct|right|final|best|answer|option|choice|"
     r"letter|alternative|is|it|it['\u2019]s|that['\u2019]s|clearly|definitely|therefore|thus|hence|so|likely|probably|indeed|"
     r"simply|either|both)(?![A-Za-z'\u2019]),?)*+", re.IGNORECASE)
 _NOT_BUT = re.compile(r"(?:it['\u2019]s |it is )?not\s[^,;.\n]{1,80}[,;.]?\s"
                       r"(?:but(?:\srather)?|it['\u2019]s|it\sis|rather|instead)\s(?P<rest>\S[\s\S]*)", re.IGNORECASE)
 _LABEL = re.compile(r"[(\[{<]\s?([A-Za-z])\s?[)\]}>]|([A-Za-z])(?=\s?[)\]:]|[.](?![A-Za-z0-9]))"
                     r"|([A-Z])(?![\w'\u2019])|([a-z])(?=\s*\Z)")
-_JOINED = re.compile(r"(?:[\s,;/&+|.)\]]|[-=]?>(?=\s)|->|\u2192|\((?=or|and|maybe|perhaps|possibly))*+"
-                     r"(?:(?:and|or|nor|und|oder|et|ou|vs\.?|versus|maybe|perhaps|possibly|otherwise|else|then)(?![A-Za-z])"
-                     r"[\s/(]*+(?:(?:maybe|perhaps|possibly|option|choice|even|the|answer) ){0,3}"
-                     r"(?:not(?![A-Za-z]))?+)?",
-                     re.IGNORECASE)
 _AFTER_LABEL = re.compile(
-    rf"\s*+(?:\Z|[)\].:,;!?\u2013\u2014{_QUOTES}/&|+>=(-]|\n|(?:because|since|as|which|where|is|was|would|will|has|and|or|for|"
-    r"with|from|due|by|after|if|when|in|on|option|seems|looks|fits|follows|matches)(?![A-Za-z]))", re.IGNORECASE)
-_DENIED = re.compile(r"[\s)\].\"']*(?:is|was|are|were|would be|seems)?\s?"
-                     r"(?:n['\u2019]t|not|never|wrong|incorrect|false|out)(?![A-Za-z])", re.IGNORECASE)
-_IS = re.compile(r"[\s)\]\"'.]*(?:is|was|seems|looks|would be|must be|should be)\s+(?P<said>\S.*)",
-                 re.IGNORECASE | re.DOTALL)
-_PRAISE = re.compile(
-    r"(?:(?:to be|the|my|our|an?|most|more|very|only|single|final|clearly|definitely|obviously|probably|indeed|"
-    r"therefore|thus|also)\s)*+(?:correct|right|best|better|true|answer|choice|option|one|it|likely|plausible|accurate|"
-    r"appropriate|fitting|suitable|valid|because|since|as)(?![A-Za-z])", re.IGNORECASE)
-_CONDITION = re.compile(r"[\s),]*(?:only\s|but only\s)?(?:if|unless|when|provided|assuming)(?![A-Za-z])", re.IGNORECASE)
-_OTHERWISE = re.compile(r"(?<![A-Za-z])(?:otherwise|or else|alternatively)(?![A-Za-z])", re.IGNORECASE)
-_OTHER_LETTER = re.compile(r"(?<![\w'\u2019])([B-HJ-Z](?![\w'\u2019])|[AI](?=\s?(?:[.,;:!?)]|\Z)))")
-_TEXT_ENDS = re.compile(rf"\s*+(?:\Z|[.,;:!?()\[\]\n{_QUOTES}\u2013\u2014]++\s*+"
-                        r"(?!or\b|[-+\u00b1(]{0,2}\s?[$\u20ac\u00a3]?\.?[\d\\]|(?:and|to)\s[-+$]?\.?\d"
-                        r"|[A-Za-z]{1,3}[\^_=+*/\d(])"
-                        r"|-\s(?!\s?\d)|(?:because|since|as|which|where|is)(?![A-Za-z]))", re.IGNORECASE)
+    rf"\s*+(?:\Z|[)\].:,;!?\u2013\u2014{QUOTES}/&|+>=(-]|\n|(?:because|since|as|which|where|is|was|would|will|has|and|or|for|"
+    r"with|from|due|by|after|if|when|in|on|option|seems|looks|fits|follows|matches|"
+    r"rather than|instead of)(?![A-Za-z]))", re.IGNORECASE)
+_ASKS = re.compile(r"[\s)\].\"'$*]*\?")
 _ARTICLE = re.compile(r"(?:an?|the)\s+", re.IGNORECASE)
 
 
@@ -85,27 +74,40 @@ def named_option(text: str, choices: Sequence[str], *, num_options: int) -> Name
     """The option that `text` names at its head. choices: as `option_texts` gives them; none where only letters count.
 
     "several": more than one, or a letter beside the text of another option. "foreign": a letter behind the last option.
+    Where the option at the head is denied, what the next clause names: B of "A is wrong, B is right".
     """
     bare = _bare(text)
+    for _ in range(num_options):
+        named, rest = _at_start(bare, choices, num_options)
+        if named.kind != "none" or not rest:
+            return named
+        bare = next_clause(rest)
+    return _NOTHING
+
+
+def _at_start(bare: str, choices: Sequence[str], num_options: int) -> tuple[Named, str]:
+    """What is named at the head of a text, and where that is denied, what follows it."""
     if (contrast := _NOT_BUT.fullmatch(bare)) is not None:
         bare = contrast["rest"]
     label = _label(bare, choices, num_options)
     whole = _by_text(bare, choices)
     if whole is not None and (label is None or len(bare) > 1 or label[0] >= num_options):
-        return Named("one", whole, bare[:200])
+        return Named("one", whole, bare[:200]), ""
     if label is None:
         return _at_head(bare, choices)
     index, rest = label
     if index >= num_options:
-        return Named("foreign", 0, bare[:200])
-    if _is_denied(rest, choices, index):
-        return _NOTHING
-    if _joins_another(rest, choices, num_options, but=index) or _is_condition(rest, choices, num_options, but=index):
-        return Named("several", 0, bare[:200])
-    stated = _by_text(_behind_label(rest), choices)
+        return Named("foreign", 0, bare[:200]), ""
+    if is_denied_option(rest, choices, index):
+        return _NOTHING, rest
+    if names_another(rest, choices, num_options, but=index):
+        return Named("several", 0, bare[:200]), ""
+    if _ASKS.match(without_own(rest, choices, index)):
+        return _NOTHING, ""
+    stated = _by_text(behind_label(rest), choices)
     if stated is not None and choices[stated] != choices[index]:
-        return Named("several", 0, bare[:200])
-    return Named("one", index, bare[:200])
+        return Named("several", 0, bare[:200]), ""
+    return Named("one", index, bare[:200]), ""
 
 
 def _bare(text: str) -> str:
@@ -124,82 +126,33 @@ def _label(bare: str, choices: Sequence[str], num_options: int) -> tuple[int, st
         return None
     letter = next(group for group in match.groups() if group)
     index, rest = ascii_uppercase.index(letter.upper()), bare[match.end():]
-    if not match[3] or _AFTER_LABEL.match(rest) or _joins_another(rest, choices, num_options, but=index):
+    if not match[3] or _AFTER_LABEL.match(rest) or joins_another(rest, choices, num_options, but=index):
         return index, rest
     if index < len(choices) and _folded(rest).startswith(_folded(choices[index])):
         return index, rest
     return None
 
 
-def _behind_label(rest: str) -> str:
-    between = _BEHIND_LABEL.match(rest)
-    return rest[between.end() if between else 0:]
-
-
-def _is_denied(rest: str, choices: Sequence[str], index: int) -> bool:
-    """Whether what follows says that the option is wrong, or anything but that it is right: "B is less likely"."""
-    if _DENIED.match(rest):
-        return True
-    told = _IS.match(rest)
-    own = choices[index].casefold() if index < len(choices) else ""
-    return told is not None and not _PRAISE.match(told["said"]) and not (
-        own and told["said"].casefold().startswith(own))
-
-
-def _is_condition(rest: str, choices: Sequence[str], num_options: int, *, but: int) -> bool:
-    """Whether the option is stated under a condition, with another beside it: "B if it is Paris, otherwise C"."""
-    if not (_CONDITION.match(rest) or _OTHERWISE.search(rest)):
-        return False
-    letters = {ascii_uppercase.index(found[1]) for found in _OTHER_LETTER.finditer(rest)} - {but}
-    said = rest.casefold()
-    return any(letter < num_options for letter in letters) or any(
-        len(option) > 1 and option.casefold() in said for i, option in enumerate(choices) if i != but)
-
-
-def _joins_another(rest: str, choices: Sequence[str], num_options: int, *, but: int) -> bool:
-    """Whether another option follows at once: "B or C", "B, C", "B/C", "B C", "B) Paris or C) Rome"."""
-    if but < len(choices):
-        after_own = _behind_label(rest).lstrip("(")
-        own = choices[but]
-        if own and after_own.casefold().startswith(own.casefold()):
-            rest = after_own[len(own):]
-    joined = _JOINED.match(rest)
-    following = rest[joined.end() if joined else 0:]
-    if joined and joined[0].casefold().rstrip().endswith("not"):
-        return False
-    match = re.match(r"[(\[{<]?\s?([A-Z])(?![\w'\u2019])", following) or re.match(r"[(\[]\s?([a-z])\s?[)\]]", following)
-    if match is None:
-        said = following.casefold()
-        return bool(joined and joined[0].strip(" .)]")) and any(
-            option and said.startswith(option.casefold()) and _TEXT_ENDS.match(following, len(option))
-            for i, option in enumerate(choices) if i != but)
-    if _DENIED.match(following, match.end()):
-        return False
-    other = ascii_uppercase.index(match[1].upper())
-    is_word = match[1] in "AI" and re.match(r"[AI] [a-z]", following) is not None
-    return other != but and other < num_options and not is_word
-
-
-def _at_head(bare: str, choices: Sequence[str]) -> Named:
+def _at_head(bare: str, choices: Sequence[str]) -> tuple[Named, str]:
     """An option's text at the head, a remark behind it: "Paris, since it is the capital". The longest such counts."""
     lead = _LEAD.match(bare)
     for start in dict.fromkeys((0, lead.end() if lead else 0)):
         said = bare[start:].casefold()
-        found = [i for i, option in enumerate(choices)
-                 if option and said.startswith(option.casefold()) and _TEXT_ENDS.match(bare[start:], len(option))]
+        found = [i for i, option in enumerate(choices) if option and said.startswith(option.casefold())]
         longest = max((len(choices[i]) for i in found), default=0)
         first = [i for i in found if len(choices[i]) == longest]
-        if not first or len({choices[i].casefold() for i in first}) > 1 \
-                or _is_denied(bare[start + longest:], choices, first[0]):
-            continue
         rest = bare[start + longest:]
-        if len(first) > 1 or _joins_another(rest, choices, len(choices), but=first[0]) \
-                or _is_condition(rest, choices, len(choices), but=first[0]):
-            return Named("several", 0, bare[:200])
-        return Named("one", first[0], bare[:200])
+        if first and is_denied_option(rest, choices, first[0]):
+            return _NOTHING, rest
+        if not first or len({choices[i].casefold() for i in first}) > 1 or not (
+                TEXT_ENDS.match(bare[start:], longest) or names_another(rest, choices, len(choices), but=first[0])):
+            continue
+        if len(first) > 1 or names_another(rest, choices, len(choices), but=first[0]):
+            return Named("several", 0, bare[:200]), ""
+        return (_NOTHING if _ASKS.match(rest) else Named("one", first[0], bare[:200])), ""
     if any(option and _folded(bare).startswith(_folded(option) + " or ") for option in choices):
-        return Named("several", 0, bare[:200])
-    return _NOTHING
+        return Named("several", 0, bare[:200]), ""
+    return _NOTHING, ""
 
 
 def _by_text(text: str, choices: Sequence[str]) -> int | None:
@@ -213,7 +166,7 @@ def _by_text(text: str, choices: Sequence[str]) -> int | None:
 
 
 def _folded(text: str) -> str:
-    return text.casefold().lstrip(_QUOTES + " ()[]").rstrip(_QUOTES + " .,;:!?()[]")  # the point of ".20" is no quote
+    return text.casefold().lstrip(QUOTES + " ()[]").rstrip(QUOTES + " .,;:!?()[]")  # the point of ".20" is no quote
 
 
 def _without_article(text: str) -> str:

@@ -6,7 +6,8 @@ The reference is a number, its text, or an object:
     {"value": 2.71828, "decimals": 2}       both rounded to that many decimals are equal; at a tie (2.715) either side
                                             counts, since both ways of rounding are taught; -2 rounds to hundreds
 Every comparison is of exact rationals; a float counts as the decimal it prints as. Which number is the answer:
-`final_number`. "nan", "inf" and numbers beyond 10^999 are never read.
+`final_number`, which is shown a number times a power of ten (6.02 x 10^23, the same in LaTeX) as one number. "nan",
+"inf" and numbers beyond 10^999 are never read.
 
 Known false positives: a unit or percent sign beside the number is dropped (72% = 72).
 Known false negatives: an exponent above 99 beside other text (`1e120` alone is read); an unevaluated sum or root.
@@ -29,6 +30,13 @@ __all__ = ["numeric"]
 
 _PLAIN = re.compile(r"\s*[-+]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][-+]?[0-9]{1,3})?\s*")
 _LARGEST_DECIMALS = 100
+_RAISED = str.maketrans("\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207b\u207a", "0123456789-+")
+_POWER = re.compile(
+    # Not the end of another number or formula ("1/6 x 10^2", "2^3 x 10^2"), nor the beginning of one ("x 10^2!").
+    r"(?:(?<=boxed\{)|(?<![\w.,^/{}\\)])(?<!/ ))(?P<factor>[0-9]{1,40}(?:\.[0-9]{1,40})?)\s?(?:\\times|\\cdot|"
+    r"[x\u00d7\u00b7*])\s?10(?:\s?\^\s?(?:\{\s?(?P<braced>[-+\u2212]?[0-9]{1,3})\s?\}|(?P<bare>[-+\u2212]?[0-9]{1,3}))"
+    r"|(?P<raised>[\u207a\u207b]?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,3}))"
+    r"(?![\w!^({\u2070\u00b9\u00b2\u00b3\u2074-\u2079]|\.?[0-9])")
 
 
 class _Rule(NamedTuple):
@@ -53,13 +61,23 @@ def numeric(response: str, reference: object, *, example: Mapping[str, object]) 
     bare = final_part(response)
     if len(bare) < _LARGEST_DECIMALS * 10 and _PLAIN.fullmatch(bare):
         return _compared(Fraction(bare), bare.strip(), rule)
-    final = final_number(response)
+    final = final_number(_with_exponents(response))
     if final.problem == "several":
         return Verdict.wrong(final.text, "several different final numbers")
     if final.value is None:
         what = "the final number stands in a formula" if final.problem == "formula" else "no final number"
         return Verdict.unparsable(what)
     return _compared(final.value, final.text, rule)
+
+
+def _with_exponents(response: str) -> str:
+    """6.02e23 for `6.02 \\times 10^{23}` and its like, which a sentence does not hold as one number."""
+    return _POWER.sub(_as_exponent, response) if "10" in response else response
+
+
+def _as_exponent(found: re.Match[str]) -> str:
+    exponent = found["braced"] or found["bare"] or found["raised"].translate(_RAISED)
+    return f"{found['factor']}e{exponent.replace(chr(0x2212), '-').lstrip('+')}"
 
 
 def _compared(given: Fraction, text: str, rule: _Rule) -> Verdict:

@@ -2,7 +2,7 @@
 
 The reference is a pattern, or an object {"pattern", "flags", "mode"}: `flags` out of "imsxa" (Python's letters), `mode`
 "fullmatch" (the default: the whole text, up to white space at its ends) or "search" (anywhere). Python's syntax. Text
-after the last `</think>` is matched, its last 20,000 characters.
+after the last `</think>` is matched, its last 20,000 characters. One without a character that is seen is empty.
 
 A pattern that does not compile is ERROR. Nothing here bounds the time of one that backtracks without end, such as
 `(a+)+$`: the scoring pool kills it, and the answer gets TIMEOUT. Write possessive (`a++`) or bounded repeats.
@@ -13,6 +13,7 @@ Known false positives: everything that the pattern matches, which with "search" 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -24,21 +25,29 @@ __all__ = ["regex"]
 
 _FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE, "a": re.ASCII}
 _MODES = ("fullmatch", "search")
+_FILLERS = "\u115f\u1160\u2800\u3164\uffa0\ufe0f\ufe0e\u034f"
+"""Letters and marks that are drawn as nothing."""
+
 _LONGEST_PATTERN = 10_000
 
 
 @verifier("regex")
 def regex(response: str, reference: object, *, example: Mapping[str, object]) -> Verdict:
-    """1 when the pattern matches, else 0. An empty response is unparsable, also where the pattern matches nothing."""
+    """1 when the pattern matches, else 0. An empty response is unparsable, also where the pattern matches it."""
     try:
         pattern, mode = _rule(reference)
     except ValueError as error:
         return Verdict.error(f"{error}: {str(reference)[:120]}")
     text = after_thinking(response).strip()[-LOOKED_AT:]
-    if not text:
+    if is_blank(text):
         return Verdict.unparsable("empty")
     match = pattern.fullmatch(text) if mode == "fullmatch" else pattern.search(text)
     return Verdict.correct(match[0][:200]) if match else Verdict.wrong(text[:200], "does not match")
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing is seen: white space, and characters that only direct or join others (U+200B, U+2060, NUL)."""
+    return all(char.isspace() or unicodedata.category(char) in ("Cc", "Cf") or char in _FILLERS for char in text)
 
 
 def _rule(reference: object) -> tuple[re.Pattern[str], str]:

@@ -9,7 +9,8 @@ is also read from lines without spaces ("#.#"). Which text is the answer, the fi
    or "or"; several that differ are wrong
 2. the lines after the last "answer is", "answer:", "result:", "sequence is", ..., up to an empty line or a sentence,
    unless the words before it deny it ("I doubt that the answer is")
-3. the last ``` block, the brackets that the response ends in, its last paragraph, behind a line that ends in a colon.
+3. what a JSON object holds under "answer", "result" or the like, be it the response or the last ``` block
+4. the last ``` block, the brackets that the response ends in, its last paragraph, behind a line that ends in a colon.
    Brackets count behind nothing, a colon, an equals sign or a verb: `-[3, 1, 2]` and "reverse [3, 1, 2]" are others.
 
 Known false positives: 007 and 7 are one number; case is ignored.
@@ -18,6 +19,7 @@ Known false negatives: rows under column headings, cells that hold commas, thous
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -45,6 +47,7 @@ _BEFORE_BRACKETS = re.compile(
 _PROSE = re.compile(r"(?:[A-Za-z']{1,30} ){3,}[A-Za-z']{1,30}[^,;|]{0,40}[.!?:]\s*\Z")
 
 _MOST_TAGS = 64
+_KEYS = frozenset({"answer", "final_answer", "grid", "list", "output", "result", "sequence", "solution"})
 
 Cells = list[list[Fraction | str]]
 
@@ -121,17 +124,32 @@ def _stated(text: str) -> list[str]:
 
 def _unmarked(text: str) -> str:
     """The one text that is read where the response marks none: several tried in turn would reward hedging."""
+    fences = _FENCE.findall(text)
+    held = _held(fences[-1] if fences else text)
+    if held is not None:
+        return held
     phrases = list(_PHRASE.finditer(text))
     if phrases and is_denied(text, phrases[-1].start()):
         return ""
     if phrases:
         lines = text[phrases[-1].end():].splitlines()
         return "\n".join(takewhile(lambda line: line.strip() and not _PROSE.search(line), lines))
-    fences = _FENCE.findall(text)
     if fences:
         return str(fences[-1])
     paragraph = text.rstrip().rpartition("\n\n")[2].rpartition(":\n")[2]
     return _closing_brackets(paragraph) or paragraph
+
+
+def _held(text: str) -> str | None:
+    """What a JSON object has under its one key that is a word for an answer; None where the text is no such object."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        found = json.loads(text, object_pairs_hook=list)
+    except (ValueError, RecursionError):
+        return None
+    held = [value for key, value in found if str(key).casefold() in _KEYS]
+    return json.dumps(held[0]) if len(held) == 1 and isinstance(held[0], list) else None
 
 
 def _closing_brackets(text: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from enum import StrEnum
+from numbers import Real
 
 __all__ = ["Status", "Verdict", "as_verdict"]
 
@@ -20,6 +22,7 @@ class Status(StrEnum):
     ERROR = "error"
 
 
+_LONGEST = 10_000
 SCORELESS = frozenset({Status.WRONG, Status.UNPARSABLE, Status.TIMEOUT, Status.ERROR})
 EXPECTED = {Status.CORRECT: "1", Status.PARTIAL: "between 0 and 1", **dict.fromkeys(SCORELESS, "0")}
 
@@ -78,12 +81,25 @@ def _status_of(score: float) -> Status:
 def as_verdict(value: Verdict | float | bool) -> Verdict:
     """A verifier may answer with a bool or a number in [0, 1]; this makes it a Verdict.
 
+    Numbers are those of Python's tower (a Fraction, NumPy's float32), a Decimal, and NumPy's bool. Texts of a verdict
+    are cut at 10,000 characters: they are kept for every answer of a run.
     Raises TypeError for anything else (None included) and ValueError for a number that is not finite or outside [0, 1].
     """
     if isinstance(value, Verdict):
-        return value
-    if isinstance(value, bool | int | float):
+        return value if max(len(value.extracted or ""), len(value.reason)) <= _LONGEST else _cut(value)
+    kind = type(value)
+    if kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"):
+        value = bool(value)
+    if isinstance(value, Decimal):
+        value = float(value)
+    if isinstance(value, Real):
         if not 0 <= value <= 1:  # before `float`, which an integer of 400 digits overflows
             raise ValueError(f"a verifier's number lies in [0, 1], got {value!r:.40}")
-        return Verdict(score=float(value), status=_status_of(value))
-    raise TypeError(f"a verifier returns a Verdict, a bool or a number in [0, 1], got {type(value).__name__}")
+        return Verdict(score=float(value), status=_status_of(float(value)))
+    raise TypeError("a verifier returns a Verdict, a bool or a number in [0, 1], got a value of type "
+                    f"{kind.__module__}.{kind.__qualname__}")
+
+
+def _cut(verdict: Verdict) -> Verdict:
+    return replace(verdict, extracted=verdict.extracted and verdict.extracted[:_LONGEST],
+                   reason=verdict.reason[:_LONGEST])

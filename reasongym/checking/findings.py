@@ -17,6 +17,8 @@ CHECKS: Mapping[str, str] = {
     "seed": "a generator follows its seed, a data set ignores it",
     "splits": "no row is in two splits",
     "prompt": "prompts are turns of a chat that end with the user's, in encodable text, and fit the context",
+    "stated": "no prompt states its own reference as the answer",
+    "echo": "a prompt that is repeated as the answer earns the floor",
     "carried": "what a verifier gets of a row is plain JSON",
     "schema": "the package jsonschema accepts every JSON Schema among the references, and its gold value",
     "weights": "the first part's weight exceeds that of all others together",

@@ -14,7 +14,7 @@ from reasongym.errors import DataError
 from reasongym.scoring.protocol import encode_answer
 from reasongym.tasks import Example, Task
 
-__all__ = ["Fits", "Length", "check_rows"]
+__all__ = ["Fits", "Had", "Length", "check_rows"]
 
 _WIDE_FINITE = 2000
 _WIDE_GENERATED = 64
@@ -39,8 +39,15 @@ Sample = Mapping[str, Sequence[Example]]
 """Split -> rows of one seed, in the order of their indexes."""
 
 
-def check_rows(task: Task, again: Task, report: Report, *, num_rows: int, seed: int, fits: Fits) -> list[Example]:
-    """Check `num_rows` rows of each split, and many more for overlaps. Returns those that a verifier can be given.
+class Had(NamedTuple):
+    """Rows that a verifier can be given. wide: many more of each split, of which nothing but their content is known."""
+
+    rows: list[Example]
+    wide: list[Example]
+
+
+def check_rows(task: Task, again: Task, report: Report, *, num_rows: int, seed: int, fits: Fits) -> Had:
+    """Check `num_rows` rows of each split, and many more for overlaps.
 
     again: the same task, made anew.
     """
@@ -50,16 +57,17 @@ def check_rows(task: Task, again: Task, report: Report, *, num_rows: int, seed: 
         _check_ids(task, sample, report)
         _check_order(task, again, sample, seed, report)
         _check_seed(task, sample, seed, report)
-        check_splits(_wide(task, seed, report), report)
+        wide = _wide(task, seed, report)
+        check_splits(wide, report)
     except Exception as error:  # boundary: a task is any code, and whatever it raises is its failure
         asked, cause = (str(error), error.__cause__) if isinstance(error, _RowError) else ("", error)
         report.judge("rows", False, row=asked, got=f"{type(cause).__name__}: {cause}", expected="rows")
-        return []
+        return Had([], [])
     rows = [row for split in sample.values() for row in split]
     for row in rows:
         _check_prompt(row, fits, report)
     report.num_rows = len(rows)
-    return [row for row in rows if _is_carried(row, report)]
+    return Had([row for row in rows if _is_carried(row, report)], [row for many in wide.values() for row in many])
 
 
 class _RowError(Exception):

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from reasongym import registry
 from reasongym.checking.answers import Asked, golds, hostile, wrong_answers
 from reasongym.checking.findings import Report
-from reasongym.checking.floors import check_weights, floors_in_words
+from reasongym.checking.floors import check_weights, floor_of, floors_in_words
 from reasongym.checking.judging import Judge
+from reasongym.checking.prompts import check_echoes, check_stated
 from reasongym.checking.references import own_rule
 from reasongym.checking.rows import Fits, check_rows
 from reasongym.checking.schemas import check_schemas
@@ -48,13 +49,17 @@ def check_task(name: str, options: TaskOptions, plan: Plan, fits: Fits) -> Repor
     except Exception as error:  # boundary: a task is any code, and whatever it raises is its failure
         report.judge("task", False, got=f"{type(error).__name__}: {error}", expected="a task")
         return report
-    rows = check_rows(task, again, report, num_rows=plan.num_rows, seed=plan.seed, fits=fits)
+    rows, wide = check_rows(task, again, report, num_rows=plan.num_rows, seed=plan.seed, fits=fits)
     check_schemas(rows, report)
     parts = tuple(task.rewards)
     report.judge("task", bool(parts), got="no reward part", expected="one part or more")
     if parts:
         check_weights(parts, report)
+        check_stated(wide, parts[0].verifier, report)
         _score(parts, _answers(rows, parts[0].verifier, report), plan, report)
+        if len(rows) and not report.failed.keys() & {"carried", "error", "task", "timeout"}:
+            check_echoes(wide, parts, plan.limits, floor_of(parts[0], first=True, blank=False, near=False,
+                                                            stated=plan.floor), report)
     return report
 
 
