@@ -34,8 +34,14 @@ def main(names: list[str]) -> int:
 
 
 def _commit() -> str:
-    found = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "not a git checkout"
+    """With `-dirty` where a file differs that is not a result itself."""
+    commit = _git("describe", "--always")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{RESULTS}")
+    return f"{commit}{'-dirty' if changed else ''}" if commit else "not a git checkout"
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _machine() -> str:
