@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # A shell that starts the tests in the background has them ignore Ctrl-C, and so would the commands that they start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("RAY_worker_niceness", "0")  # Ray would start its workers at nice 15
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Any
@@ -43,7 +44,7 @@ class Engines:
     """Completes requests in random order, under the version it holds. failing: raises at that many completions."""
 
     def __init__(self, *, failing: int | None = None) -> None:
-        self.load, self.waiting, self.version = [0], [], 0
+        self.waiting, self.version = [], 0
         self.done, self.failing, self.calls_while_held = 0, failing, 0
         self.held, self.draw, self.seeds = False, random.Random(0), []
 
@@ -51,7 +52,10 @@ class Engines:
         self.calls_while_held += self.held
         self.waiting += requests
         self.seeds += [request.seed for request in requests]
-        self.load[0] = len(self.waiting)
+
+    @property
+    def idle_share(self) -> float:
+        return float(not self.waiting)
 
     def take(self, timeout_s: float) -> list[Any]:
         self.calls_while_held += self.held
@@ -60,12 +64,12 @@ class Engines:
         if self.failing is not None and self.done >= self.failing:
             raise EngineError("the engine is gone")
         request = self.waiting.pop(self.draw.randrange(len(self.waiting)))
-        self.done, self.load[0] = self.done + 1, len(self.waiting)
+        self.done += 1
         return [(request, Completion(token_ids=(1, 2), logprobs=(-1.0, -1.0), mask=(True, True), text=str(self.done),
                                      versions=(self.version,) * 2, finish_reason=FinishReason.STOP, seed=request.seed))]
 
     def cancel(self) -> None:
-        self.waiting, self.load[0] = [], 0
+        self.waiting = []
 
 
 class Scoring:
@@ -146,7 +150,7 @@ def test_nothing_touches_the_engines_while_they_are_held() -> None:
         for version in range(10):
             with ahead.held():
                 engines.held = True
-                ahead.advance(version)
+                time.sleep(0.02)
                 engines.held = False
             ahead.batch(never)
             ahead.advance(version + 1)
@@ -162,10 +166,11 @@ def test_a_watcher_breaks_off_the_wait() -> None:
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
-    engines = Engines()
-    engines.take = lambda timeout_s: []  # type: ignore[method-assign]
-    with sampling(engines) as ahead, pytest.raises(KeyboardInterrupt):
-        ahead.batch(stop)
+    with sampling(Engines()) as ahead:
+        ahead.batch(never)
+        ahead.advance(1)
+        with pytest.raises(KeyboardInterrupt):
+            ahead.batch(stop)  # also where a batch is ready
 
 
 def test_dynamic_sampling_passes_over_flat_groups_and_begins_others() -> None:
@@ -181,5 +186,5 @@ def test_dynamic_sampling_passes_over_flat_groups_and_begins_others() -> None:
 
 def test_dynamic_sampling_says_when_every_group_is_flat() -> None:
     with sampling(Engines(), flat=True, **{"algorithm.name": "dapo"}) as ahead, \
-            pytest.raises(ScoringError, match="no prompt has answers that differ"):
+            pytest.raises(ScoringError, match="too few prompts have answers that differ"):
         ahead.batch(never)

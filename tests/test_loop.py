@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,7 @@ from reasongym.training import loop, sampling  # noqa: E402
 from reasongym.training.checkpoints import LoopState  # noqa: E402
 from reasongym.training.collect import Collected  # noqa: E402
 from reasongym.training.learn import Learnt  # noqa: E402
-from reasongym.training.session import Interrupted  # noqa: E402
+from reasongym.training.session import Interrupted, Stop  # noqa: E402
 
 
 class Journal:
@@ -34,7 +35,7 @@ class Journal:
             push_weights=self._push, save_weights=None, held_out=[], scoring=None, parts=(), engines=None, ranks=None,
             place=lambda: (0, ()), ahead=None,
             prompts=SimpleNamespace(position=0, too_long=0, take=lambda count: [None] * count),
-            start_at=lambda state: None, folder=SimpleNamespace(path="runs/it"), stop=None,
+            start_at=lambda state: None, folder=SimpleNamespace(path="runs/it"), stop=Stop(),
             release_engines=lambda: None,
             progress=SimpleNamespace(phase=lambda *_: None, note=self.notes.append, evaluation=lambda *_: None),
             metrics=SimpleNamespace(write=lambda step, values: self.evaluated.append(step)),
@@ -86,6 +87,22 @@ def test_what_stops_the_run_between_updates_saves_the_state_that_the_ranks_hold(
         loop.train(journal.session, LoopState())
     assert (journal.saved[-1].step, journal.saved[-1].version) == (whole, whole)
     assert "--resume runs/it" in journal.notes[-1]
+
+
+def test_a_run_that_is_told_to_stop_in_an_update_does_so_before_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one whose batches are always ready, so that nothing is waited for."""
+    journal = Journal(monkeypatch, steps=5, every=2)
+    learn = loop.learn_from_groups
+
+    def told(session: Any, state: LoopState, groups: Any) -> Any:
+        session.stop.signal = signal.SIGTERM if state.step == 2 else None
+        return learn(session, state, groups)
+
+    monkeypatch.setattr(loop, "learn_from_groups", told)
+    with pytest.raises(Interrupted):
+        loop.train(journal.session, LoopState())
+    assert journal.done == [1, 2, 3]
+    assert journal.saved[-1].step == 3
 
 
 def test_a_failure_in_an_update_saves_nothing_as_the_ranks_hold_no_known_step(monkeypatch: pytest.MonkeyPatch) -> None:

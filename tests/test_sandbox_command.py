@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import signal
@@ -94,9 +93,7 @@ def test_output_that_cannot_be_passed_on_is_said_in_one_line(tmp_path: Path, std
 def test_who_is_asked_to_end_does_so_with_its_status(tmp_path: Path, number: signal.Signals, status: int) -> None:
     path = tmp_path / "sleeps.py"
     path.write_text("import time\ntime.sleep(60)")
-    # A shell that starts the tests in the background has its children ignore Ctrl-C, and so would the command.
-    heard = functools.partial(signal.signal, number, signal.SIG_DFL)
-    with subprocess.Popen(command(path), stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heard) as process:
+    with subprocess.Popen(command(path), stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
         process.stdin.close()
         while not below(process.pid):

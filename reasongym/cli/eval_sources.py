@@ -126,7 +126,8 @@ def open_engines(config: RunConfig, plan: Plan, model: str) -> Iterator[EnginePo
         cluster = stack.enter_context(ray_cluster(config, plan))
         engines = EnginePool(engine_settings(config, plan, model, transport=None), cluster.engines,
                              start_timeout_s=config.rollout.start_timeout_s,
-                             completion_timeout_s=config.rollout.completion_timeout_s)
+                             completion_timeout_s=config.rollout.completion_timeout_s,
+                             restarts=config.rollout.max_restarts, on_loss=click.echo)
         stack.callback(engines.close)
         engines.wait_ready()
         yield engines

@@ -100,11 +100,13 @@ class Engine:
             final = output
         assert final is not None
         sampled = final.outputs[0]
+        if sampled.finish_reason not in ("stop", "length"):
+            raise RuntimeError(f"vLLM ended a request with finish_reason={sampled.finish_reason!r}")
         ids = tuple(sampled.token_ids)
         return Completion(
             token_ids=ids,
             logprobs=tuple(float(entry[token].logprob) for token, entry in zip(ids, sampled.logprobs, strict=True)),
-            mask=(True,) * len(ids), versions=_versions(sampled.weight_versions or (), len(ids)), text=sampled.text,
+            mask=(True,) * len(ids), versions=_versions(sampled.weight_versions, len(ids)), text=sampled.text,
             finish_reason=FinishReason.LENGTH if sampled.finish_reason == "length" else FinishReason.STOP,
             seed=int(sampling["seed"]), engine=self.index, seconds=time.monotonic() - started)
 
@@ -163,14 +165,16 @@ class Engine:
         self.llm.shutdown()
 
 
-def _versions(spans: Sequence[Any], length: int) -> tuple[int, ...]:
+def _versions(spans: Sequence[Any] | None, length: int) -> tuple[int, ...]:
     """The policy version that sampled each token. spans: vLLM's, one a version, each from its first token on.
 
     An engine that was given no weights yet calls its version "default": the run's first, 0.
     """
+    if not spans:
+        return (0,) * length
     ends = [*(span.start for span in spans[1:]), length]
     return tuple(int(span.version) if span.version.isdigit() else 0
-                 for span, end in zip(spans, ends, strict=True) for _ in range(span.start, end)) or (0,) * length
+                 for span, end in zip(spans, ends, strict=True) for _ in range(span.start, end))
 
 
 def _engine_arguments(settings: EngineSettings) -> dict[str, Any]:

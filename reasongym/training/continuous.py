@@ -4,48 +4,38 @@ A thread of its own admits prompts as `StalenessGate` allows, hands completions 
 to the loop as they are complete. The loop takes a batch, trains, sends the weights while requests are in flight
 (`rollout.in_flight` says what becomes of them), and says so with `advance`.
 
-The thread alone speaks to the engine pool, but for what runs inside `held`.
+The thread alone submits to the engine pool and takes from it, but for what runs inside `held`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from reasongym.algorithms import dapo
 from reasongym.config import RunConfig
 from reasongym.errors import EngineError, ScoringError, message
-from reasongym.records import Completion, Group, Prompt, Rollout
+from reasongym.records import Group
 from reasongym.rollout.pool import EnginePool
 from reasongym.rollout.prompts import PromptSource
 from reasongym.rollout.requests import Request, requests_for
 from reasongym.rollout.staleness import StalenessGate
-from reasongym.scoring import ScoringPool, reward
+from reasongym.scoring import ScoringPool
 from reasongym.tasks import RewardPart
 from reasongym.training.collect import Batch, group_metrics
-from reasongym.verifiers import Verdict
+from reasongym.training.grouping import Grouping
 
 __all__ = ["Continuous"]
 
 HOLD_TIMEOUT_S = 120.0
+CLOSE_TIMEOUT_S = 30.0
 TURN_S = 0.1
 """Longest time that the thread waits for completions before it looks at everything else."""
 ANY_STEP = -1
 """Stands for the step in seeds: a prompt's place is its position in the walk, which no two groups share."""
-
-
-@dataclass
-class _Open:
-    """A group that is being sampled. position: of its prompt in the walk."""
-
-    prompt: Prompt
-    position: int
-    rollouts: dict[int, Rollout] = field(default_factory=dict)
 
 
 @dataclass
@@ -60,21 +50,17 @@ class Continuous:
     """Starts to sample at once, and has to be closed. version: of the policy that the engines hold. steps: how many
     batches will be taken: no more prompts than these need are begun."""
 
-    def __init__(self, config: RunConfig, *, engines: EnginePool, scoring: ScoringPool, parts: tuple[RewardPart, ...],
+    def __init__(self, config: RunConfig, *, engines: EnginePool, scoring: ScoringPool, parts: Sequence[RewardPart],
                  prompts: PromptSource, version: int, steps: int) -> None:
-        self._config, self._engines, self._scoring = config, engines, scoring
-        self._parts, self._prompts = parts, prompts
+        self._config, self._engines, self._prompts = config, engines, prompts
         self._gate = StalenessGate(batch=config.rollout.prompts_per_step, bound=config.rollout.max_staleness,
                                    version=version)
+        self._grouping = Grouping(scoring, parts, size=config.rollout.group_size, timeout_s=config.scoring.timeout_s)
         self._not_begun = steps * config.rollout.prompts_per_step
-        self._open: dict[int, _Open] = {}
-        self._groups: dict[int, Group] = {}
+        self._positions: dict[int, int] = {}  # in the walk, of the groups admitted and not trained on, by ticket
+        self._groups: dict[int, Group] = {}  # of these, the complete ones
         self._flat: list[Group] = []
-        self._passed_over = 0
-        self._unscored = 0
-        self._scored: queue.SimpleQueue[tuple[Request, Completion, Future[dict[str, Verdict]]]] = queue.SimpleQueue()
         self._clock = _Clock(time.monotonic())
-        self._heard = time.monotonic()
         self._failure: Exception | None = None
         self._changed = threading.Condition()
         self._closing, self._holding, self._held = False, False, False
@@ -88,6 +74,7 @@ class Continuous:
         """
         started = time.monotonic()
         while True:
+            watch(min(self._gate.num_ended, self._gate.batch), self._gate.batch)
             with self._changed:
                 if self._failure is not None:
                     raise self._failure
@@ -95,8 +82,6 @@ class Continuous:
                 if (tickets := self._gate.take()) is not None:
                     return self._batch(tickets, [staleness[ticket] for ticket in tickets], time.monotonic() - started)
                 self._changed.wait(1.0)
-                ended = self._gate.num_ended
-            watch(min(ended, self._gate.batch), self._gate.batch)
 
     def advance(self, version: int) -> None:
         """The engines hold `version`: more prompts may be admitted."""
@@ -106,8 +91,7 @@ class Continuous:
     def place(self) -> tuple[int, tuple[int, ...]]:
         """Where a resumed run goes on: the walk's position, and those before it whose groups were not trained on."""
         with self._changed:
-            waiting = [self._open[ticket].position for ticket in sorted(self._open)]
-            return self._prompts.position, tuple(sorted(waiting + self._prompts.again))
+            return self._prompts.position, tuple(sorted([*self._positions.values(), *self._prompts.again]))
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -117,13 +101,12 @@ class Continuous:
             if not self._changed.wait_for(lambda: self._held or self._failure is not None, HOLD_TIMEOUT_S):
                 raise EngineError(message("sampling does not stop for an evaluation",
                                           expected="a pause between answers", got=f"none in {HOLD_TIMEOUT_S:.0f} s",
-                                          remedy="raise scoring.workers"))
+                                          remedy="look at Ray's logs; --resume goes on"))
         try:
             yield
         finally:
             with self._changed:
                 self._holding = False
-                self._heard = time.monotonic()
                 self._changed.notify_all()
 
     def close(self) -> None:
@@ -131,14 +114,14 @@ class Continuous:
         with self._changed:
             self._closing = True
             self._changed.notify_all()
-        self._thread.join()
+        self._thread.join(CLOSE_TIMEOUT_S)
         self._engines.cancel()
 
     def _batch(self, tickets: list[int], staleness: list[int], waited: float) -> Batch:
         groups = [self._groups.pop(ticket) for ticket in tickets]
         for ticket in tickets:
-            del self._open[ticket]
-        flat, self._flat, self._passed_over = self._flat, [], 0
+            del self._positions[ticket]
+        flat, self._flat = self._flat, []
         now, clock = time.monotonic(), self._clock
         self._clock = _Clock(now)
         elapsed = max(now - clock.since, 1e-9)
@@ -155,17 +138,22 @@ class Continuous:
             while not self._closing:
                 if self._holding:
                     self._wait_while_held()
-                self._admit()
-                begun = time.monotonic()
-                idle = sum(not load for load in self._engines.load) / len(self._engines.load)
-                for request, completion in self._engines.take(TURN_S) or self._pause(idle):
-                    self._score(request, completion)
-                self._clock.idle += idle * (time.monotonic() - begun)
-                self._gather()
+                self._turn()
         except Exception as error:  # boundary: raised again in the loop's own thread
             with self._changed:
                 self._failure = error
                 self._changed.notify_all()
+
+    def _turn(self) -> None:
+        self._admit()
+        begun, idle = time.monotonic(), self._engines.idle_share
+        self._grouping.add(self._engines.take(TURN_S))
+        if idle == 1.0:  # `take` answered at once: a verdict is waited for, or leave to admit
+            with self._changed:
+                self._changed.wait(TURN_S / 10)
+        self._clock.idle += idle * (time.monotonic() - begun)
+        for ticket, group in self._grouping.complete():
+            self._hand_over(ticket, group)
 
     def _wait_while_held(self) -> None:
         with self._changed:
@@ -173,13 +161,6 @@ class Continuous:
             self._changed.notify_all()
             self._changed.wait_for(lambda: not self._holding or self._closing)
             self._held = False
-
-    def _pause(self, idle: float) -> tuple[()]:
-        """With nothing in flight, `take` answers at once: wait here, for a verdict or for leave to admit."""
-        if idle == 1.0:
-            with self._changed:
-                self._changed.wait(TURN_S / 10)
-        return ()
 
     def _admit(self) -> None:
         requests: list[Request] = []
@@ -189,7 +170,7 @@ class Continuous:
                 self._not_begun -= 1
                 prompt, position = self._prompts.take_one()
                 ticket = self._gate.admit()
-                self._open[ticket] = _Open(prompt, position)
+                self._positions[ticket] = position
                 group = requests_for([prompt], samples=rollout.group_size, max_new_tokens=rollout.max_new_tokens,
                                      temperature=rollout.temperature, seed=self._config.seed, step=ANY_STEP,
                                      first_row=position)
@@ -197,55 +178,29 @@ class Continuous:
         if requests:
             self._engines.submit(requests)
 
-    def _score(self, request: Request, completion: Completion) -> None:
-        self._unscored += 1
-        verdicts = self._scoring.submit(completion.text, request.prompt.example)
-        verdicts.add_done_callback(lambda done: self._scored.put((request, completion, done)))
-
-    def _gather(self) -> None:
-        """Verdicts that are there become rollouts, and complete groups are handed over."""
-        while not self._scored.empty():
-            request, completion, verdicts = self._scored.get()
-            self._unscored -= 1
-            self._heard = time.monotonic()
-            self._keep(request, Rollout(prompt=request.prompt, completion=completion, verdicts=verdicts.result(),
-                                        reward=reward(verdicts.result(), self._parts)))
-        limit = self._config.scoring.timeout_s * (2 + self._unscored)
-        if not self._unscored:
-            self._heard = time.monotonic()
-        elif time.monotonic() - self._heard > limit:
-            raise ScoringError(message("the scoring pool stands still", expected="a verdict for every answer",
-                                       got=f"{self._unscored} answers and no verdict in {limit:.0f} s",
-                                       remedy="raise scoring.workers"))
-
-    def _keep(self, request: Request, rollout: Rollout) -> None:
-        ticket, sample = request.key
-        found = self._open[ticket]
-        found.rollouts[sample] = rollout
-        if len(found.rollouts) < self._config.rollout.group_size:
-            return
-        group = Group(prompt=found.prompt, rollouts=tuple(found.rollouts[i] for i in range(len(found.rollouts))))
+    def _hand_over(self, ticket: int, group: Group) -> None:
+        """To the loop; under dynamic sampling not a group whose rewards are all alike, which another one replaces."""
         with self._changed:
             if self._is_passed_over(group):
                 self._gate.drop(ticket)
-                del self._open[ticket]
+                del self._positions[ticket]
                 self._not_begun += 1
+                self._flat.append(group)
             else:
                 self._gate.end(ticket)
                 self._groups[ticket] = group
             self._changed.notify_all()
 
     def _is_passed_over(self, group: Group) -> bool:
-        """Under dynamic sampling, where the group's rewards are all alike. Raises ScoringError where all groups are."""
+        """Raises ScoringError where too many are."""
         dynamic = getattr(self._config.algorithm, "dynamic_sampling", None)
         if dynamic is None or not dynamic.enabled or dapo.informative([
                 rollout.reward for rollout in group.valid if rollout.reward is not None]):
             return False
-        self._flat.append(group)
-        self._passed_over += 1
-        if self._passed_over > dynamic.max_rounds * self._gate.batch and not self._groups:
+        if len(self._flat) >= dynamic.max_rounds * self._gate.batch:
             raise ScoringError(message(
-                "no prompt has answers that differ in reward", got=f"{self._passed_over} prompts in a row, each with "
-                "one reward for all its answers", expected="some answers to be better than others to the same prompt",
+                "too few prompts have answers that differ in reward",
+                got=f"{len(self._flat) + 1} prompts for one batch, each with one reward for all its answers",
+                expected="some answers to be better than others to the same prompt",
                 remedy="easier prompts, a higher rollout.temperature, or algorithm.dynamic_sampling.enabled=false"))
         return True

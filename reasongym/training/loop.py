@@ -43,6 +43,8 @@ def train(session: Session, state: LoopState) -> LoopState:
 def train_step(session: Session, state: LoopState) -> LoopState:
     """One step: a batch of prompts from sampling to the engines' new weights, or a batch of a file."""
     config, started, step = session.config, time.monotonic(), state.step + 1
+    with saved_on_failure(session, state):
+        session.stop.check()
     groups: list[Group] = []
     values: dict[str, float] = {}
     if config.algorithm.samples:
@@ -66,7 +68,8 @@ def train_step(session: Session, state: LoopState) -> LoopState:
         state = moved(config, state, groups)
     if config.algorithm.samples or evaluation_due(config, state):
         session.progress.phase(step, "sending weights", 0, 1)
-        values |= session.push_weights(state.version)
+        with saved_on_failure(session, state):
+            values |= session.push_weights(state.version)
     record(session, step, values | {"step/seconds": time.monotonic() - started}, groups)
     return state
 

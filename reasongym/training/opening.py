@@ -79,8 +79,6 @@ def open_session(config: RunConfig, plan: Plan, folder: RunFolder, progress: Pro
                       metrics=metrics, progress=progress, checkpoints=checkpoints, weight_bytes=counts["bytes"],
                       examples=examples, loggers=loggers)
         stack.callback(session.stop_sampling)
-        if engines.engines:
-            session.connect()
         yield session
 
 

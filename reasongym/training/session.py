@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from reasongym.config import RunConfig
 from reasongym.errors import EngineError, SyncError, TrainerError
@@ -91,6 +92,7 @@ class Session:
     stop: Stop = field(default_factory=Stop)
     verified: bool = False
     version: int = 0
+    connected: list[Any] = field(default_factory=list)
     store_failed: bool = False
     ahead: Continuous | None = None
 
@@ -127,11 +129,6 @@ class Session:
         if self.config.task.curriculum.last:
             self.prompts.task = task_at(self.config, state)
 
-    def connect(self) -> None:
-        """Open the way from the ranks to the engines that there are now."""
-        self.ranks.call("connect", self.plan.transport, self.engines.engines, self.config.rollout.tensor_parallel,
-                        self.config.sync.timeout_s)
-
     def push_weights(self, version: int) -> dict[str, float]:
         """The policy to every engine as `version`, checked as sync.verify says; nothing where there is no engine.
 
@@ -140,36 +137,38 @@ class Session:
         if not self.engines.engines:
             return {}
         self.version = version
-        try:
-            return self._push(version)
-        except (EngineError, SyncError, TrainerError):
-            if not self.engines.replace_dead():
-                raise
-            return self._push(version)
+        while True:
+            handles = self.engines.feedable(self.stop.check)
+            try:
+                return self._push(handles, version)
+            except (EngineError, SyncError, TrainerError):
+                if not self.engines.replace_dead(handles):
+                    raise
 
     def recover(self) -> None:
         """Weights to engines that were started anew, where no other is left to sample."""
         if not self.engines.serving:
             self.push_weights(self.version)
 
-    def _push(self, version: int) -> dict[str, float]:
+    def _push(self, handles: list[Any], version: int) -> dict[str, float]:
         started = time.monotonic()
-        if self.engines.joining:
-            self.engines.wait_joining()
-            self.connect()
         verify = self.config.sync.verify == "always" or (self.config.sync.verify == "first" and not self.verified)
+        if handles != self.connected:
+            self.ranks.call("connect", self.plan.transport, handles, self.config.rollout.tensor_parallel,
+                            self.config.sync.timeout_s)
+            self.connected = handles
         if self.plan.shares_gpus:
-            self.engines.call("wake_up")
+            self.engines.call("wake_up", handles=handles)
         digests = self.ranks.call("send_weights", version, verify)[0]
-        self.engines.serve()
-        if self.ahead:
-            self.ahead.advance(version)
         values = {"sync/seconds": time.monotonic() - started, "sync/bytes": float(self.weight_bytes)}
         if verify and self.config.rollout.tensor_parallel == 1:
-            for index, got in enumerate(self.engines.call("checksums")):
+            for index, got in enumerate(self.engines.call("checksums", handles=handles)):
                 compare(digests, got, engine=index, version=version)
             values["sync/verify_seconds"] = time.monotonic() - started - values["sync/seconds"]
             self.verified = True
+        self.engines.serve(handles)
+        if self.ahead:
+            self.ahead.advance(version)
         return values
 
     def save_weights(self, folder: str) -> None:
