@@ -299,6 +299,7 @@ def test_several_tasks_share_the_engines_and_have_a_folder_each(run: Run, monkey
     (["--endpoint", "http://localhost/v1", "--key-env", "NO_SUCH_KEY_HERE"], "holds no key"),
     (["--endpoint", "http://localhost/v1", "--body", "stream=true"], "further field"),
     (["--endpoint", "http://localhost/v1", "--body", "seed=1"], "a seed of its own"),
+    (["--endpoint", "http://localhost/v1", "--body", "api_key=abc"], "looks like a key"),
     (["--endpoint", "http://localhost/v1/completions"], "different things"),
     (["--endpoint", "http://localhost/v1", "--api", "completions", "--thinking", "on"], "switch of chat templates"),
     (["--shots", "1"], "cannot spare"),

@@ -127,3 +127,19 @@ def test_other_verifiers_may_judge_and_a_folder_in_use_is_refused(tmp_path: Path
     assert (record.metrics["accuracy"].mean, record.metrics["part/exact"].mean) == (pytest.approx(2 / 3), 0.0)
     with pytest.raises(ConfigError, match="in use"):
         run(rescore_command.command, folder, "--output", folder)
+
+
+def test_a_verifier_in_a_file_that_a_result_names_is_not_run_unless_it_is_named_again(tmp_path: Path) -> None:
+    """The result may be somebody else's."""
+    rules = tmp_path / "theirs.py"
+    rules.write_text(f"import pathlib\npathlib.Path({str(tmp_path / 'ran')!r}).touch()\n"
+                     "def fine(response, reference, *, example):\n    return True\n")
+    folder = stored(tmp_path)
+    record = json.loads((folder / "results.json").read_text())
+    record["task"]["parts"][0]["verifier"] = f"{rules}:fine"
+    (folder / "results.json").write_text(json.dumps(record))
+    with pytest.raises(DataError, match="which would be run"):
+        run(rescore_command.command, folder, "--workers", 1)
+    assert not (tmp_path / "ran").exists()
+    run(rescore_command.command, folder, "--workers", 1, "--verifier", f"{rules}:fine")
+    assert (tmp_path / "ran").exists()

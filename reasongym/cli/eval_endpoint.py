@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,8 @@ __all__ = ["endpoint_settings"]
 
 OURS = ("model", "messages", "prompt", "stream", "n")
 """Fields of a request that `--body` may not touch."""
+KEY_LIKE = re.compile(r"(api|auth|access|secret)[_-]?(key|token)|^(key|token|authorization|password|secret)$",
+                      re.IGNORECASE)
 
 
 def endpoint_settings(options: Mapping[str, Any], decoding: Decoding) -> EndpointSettings:
@@ -43,6 +46,10 @@ def endpoint_settings(options: Mapping[str, Any], decoding: Decoding) -> Endpoin
 
 def _field(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
+    if KEY_LIKE.search(key):
+        raise ConfigError(message("--body holds what looks like a key, which would be written down",
+                                  got=f"field {key!r}", expected="a field that readers of the result may see",
+                                  remedy="put the key into an environment variable and name it by --key-env"))
     if not equals or not key or key in OURS:
         raise ConfigError(message("--body takes a further field of a request", got=repr(text)[:120],
                                   expected=f"key=value, the key none of {', '.join(OURS)}",

@@ -153,15 +153,14 @@ def serve(store: str | None, host: str, port: int, title: str) -> None:
 
 def _verify(folder: Path) -> None:
     """Raises DataError where today's verifiers, which must be those of the result, judge an answer otherwise."""
-    from reasongym.config.sections import ScoringConfig
     from reasongym.errors import DataError, message
     from reasongym.evaluation.record import read_result, read_result_samples
-    from reasongym.evaluation.rescoring import changes, rescore, rescored_parts
+    from reasongym.evaluation.rescoring import changes, rescore, rescored_parts, scoring_limits
     from reasongym.evaluation.run import Limits
     from reasongym.scoring import ScoringPool
 
     result, samples = read_result(folder), read_result_samples(folder)
-    parts, limits = rescored_parts(result, ()), ScoringConfig(**result.scoring)
+    parts, limits = rescored_parts(result, ()), scoring_limits(result)
     with ScoringPool.configured(parts, limits) as scoring:
         again = rescore(result, samples, parts=parts, scoring=scoring, folder=folder.name,
                         limits=Limits(limits.max_error_share, limits.timeout_s))

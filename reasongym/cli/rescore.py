@@ -31,10 +31,9 @@ def command(result: Path, verifiers: tuple[str, ...], output: Path | None, show:
     reasongym rescore evals/gsm8k-20260101-120000
     reasongym rescore evals/gsm8k-20260101-120000 --verifier gsm8k_flexible_extract --verifier gsm8k_strict_match
     """
-    from reasongym.config.sections import ScoringConfig
     from reasongym.evaluation.progress import Progress
     from reasongym.evaluation.record import read_result, read_result_samples, write_result
-    from reasongym.evaluation.rescoring import changes, rescore, rescored_parts
+    from reasongym.evaluation.rescoring import changes, rescore, rescored_parts, scoring_limits
     from reasongym.evaluation.run import Limits
     from reasongym.scoring import ScoringPool
 
@@ -42,7 +41,7 @@ def command(result: Path, verifiers: tuple[str, ...], output: Path | None, show:
     before, samples = read_result(folder), read_result_samples(folder)
     target = _target(folder, output)
     parts = rescored_parts(before, verifiers)
-    limits = ScoringConfig(**{**before.scoring, **({"workers": workers} if workers else {})})
+    limits = scoring_limits(before, workers)
     with ScoringPool.configured(parts, limits) as scoring, Progress(parts[0].name) as progress:
         after = rescore(before, samples, parts=parts, scoring=scoring, folder=folder.name, watch=progress.show,
                         limits=Limits(limits.max_error_share, limits.timeout_s))

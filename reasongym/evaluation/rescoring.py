@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from reasongym.config.sections import ScoringConfig
 from reasongym.errors import DataError, message
 from reasongym.evaluation.fingerprints import verifier_fingerprint
 from reasongym.evaluation.record import PartRecord, Result
@@ -19,7 +20,7 @@ from reasongym.scoring import ScoringPool
 from reasongym.tasks import RewardPart
 from reasongym.verifiers import Verdict
 
-__all__ = ["Change", "Rescored", "changes", "rescore", "rescored_parts", "transitions"]
+__all__ = ["Change", "Rescored", "changes", "rescore", "rescored_parts", "scoring_limits", "transitions"]
 
 
 class Rescored(NamedTuple):
@@ -38,10 +39,24 @@ class Change(NamedTuple):
 
 
 def rescored_parts(result: Result, verifiers: Sequence[str]) -> tuple[RewardPart, ...]:
-    """The result's own, or one for each verifier that is named."""
+    """The result's own, or one for each verifier that is named.
+
+    Raises DataError where the result's own is a file's: a result may be somebody else's, and would run code here.
+    """
     if verifiers:
         return tuple(RewardPart(name=name.rpartition(":")[2], verifier=name, weight=1.0) for name in verifiers)
+    files = [part.verifier for part in result.task.parts if part.verifier.rpartition(":")[0].endswith(".py")]
+    if files:
+        raise DataError(message("the result was judged by a verifier in a file, which would be run", got=files[0],
+                                expected="a verifier of reasongym or of an installed package",
+                                remedy=f"`reasongym rescore RESULT --verifier {files[0]}` where you trust that file"))
     return tuple(RewardPart(name=part.name, verifier=part.verifier, weight=part.weight) for part in result.task.parts)
+
+
+def scoring_limits(result: Result, workers: int | None = None) -> ScoringConfig:
+    """Time, memory and share of errors as the result had them; how many processes is this machine's own affair."""
+    kept = {key: result.scoring[key] for key in ("timeout_s", "memory_mib", "max_error_share") if key in result.scoring}
+    return ScoringConfig(**kept, **({"workers": workers} if workers else {}))
 
 
 def rescore(result: Result, samples: Sequence[Sample], *, parts: Sequence[RewardPart], scoring: ScoringPool,
