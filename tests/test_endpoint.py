@@ -234,6 +234,23 @@ def test_an_endpoint_that_dies_under_way_leaves_the_rest_unasked_and_keeps_no_fa
     assert len(kept) == 5
 
 
+def test_one_prompt_that_is_refused_again_and_again_does_not_end_the_asking() -> None:
+    """Its samples are asked side by side: 40 failures in a row say nothing of the endpoint."""
+    def behave(asked: Asked, handler: Handler) -> None:
+        if asked.question == "too long":
+            handler.answer({}, 400)
+        else:
+            handler.answer(chat("2"))
+
+    asked = [Question((0, n), prompt("too long"), n) for n in range(40)]
+    asked += [Question((1 + n, 0), prompt(), n) for n in range(5)]
+    with serving(behave) as server:
+        got = list(ask_all(endpoint(server), asked, concurrency=2, deadline=time.monotonic() + 10.0,
+                           keep=lambda question, answer: None))
+    assert len(got) == 45
+    assert sum(not answer.error for _, answer in got) == 5
+
+
 def test_an_endpoint_that_never_answers_is_an_error_and_not_an_empty_result() -> None:
     with serving(lambda asked, handler: handler.answer({}, 400)) as server, \
             pytest.raises(EngineError, match="gives no answers"):

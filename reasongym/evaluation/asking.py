@@ -31,8 +31,8 @@ def ask_all(endpoint: Endpoint, questions: Sequence[Question], *, concurrency: i
     """Answers in the order they come, those with an error too; what is not asked by the deadline is not among them.
 
     deadline: a `time.monotonic()` value. keep: called with each answer as soon as it is there, from another thread, so
-    that a process killed while answers wait to be taken has lost none of them. When 2 x concurrency answers in a row
-    fail, at least LEAST_STREAK, the rest is not asked. Raises EngineError where that happens before any answer.
+    that a process killed while answers wait to be taken has lost none of them. When 2 x concurrency prompts in a row
+    get no answer, at least LEAST_STREAK, the rest is not asked. Raises EngineError where that happens before any answer.
     """
     def ask(question: Question) -> Answer:
         answer = endpoint.ask(question.prompt, question.seed, deadline)
@@ -41,12 +41,12 @@ def ask_all(endpoint: Endpoint, questions: Sequence[Question], *, concurrency: i
         return answer
 
     left = iter(questions)
-    streak, answered = 0, 0
+    refused, answered = set[int](), 0  # prompts without an answer since the last one that had one
     pending: dict[Future[Answer], Question] = {}
     executor = ThreadPoolExecutor(concurrency, thread_name_prefix="asking")
     try:
         while True:
-            in_time = time.monotonic() < deadline and streak < max(LEAST_STREAK, 2 * concurrency)
+            in_time = time.monotonic() < deadline and len(refused) < max(LEAST_STREAK, 2 * concurrency)
             while in_time and len(pending) < concurrency and (question := next(left, None)) is not None:
                 pending[executor.submit(ask, question)] = question
             if not pending:
@@ -54,10 +54,10 @@ def ask_all(endpoint: Endpoint, questions: Sequence[Question], *, concurrency: i
             # Every request has a deadline of its own: this wait ends.
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
                 question, answer = pending.pop(future), future.result()
-                streak, answered = (streak + 1, answered) if answer.error else (0, answered + 1)
-                if not answered and streak >= max(LEAST_STREAK, 2 * concurrency):
+                refused, answered = (refused | {question.key[0]}, answered) if answer.error else (set(), answered + 1)
+                if not answered and len(refused) >= max(LEAST_STREAK, 2 * concurrency):
                     raise EngineError(message("the endpoint gives no answers", got=answer.error,
-                                              expected=f"an answer within {streak} requests",
+                                              expected=f"an answer within {len(refused)} prompts",
                                               remedy="look at the endpoint's own log"))
                 yield question, answer
     finally:
