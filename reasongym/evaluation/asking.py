@@ -32,7 +32,7 @@ def ask_all(endpoint: Endpoint, questions: Sequence[Question], *, concurrency: i
 
     deadline: a `time.monotonic()` value. keep: called with each answer as soon as it is there, from another thread, so
     that a process killed while answers wait to be taken has lost none of them. When 2 x concurrency prompts in a row
-    get no answer, at least LEAST_STREAK, the rest is not asked. Raises EngineError where that happens before any answer.
+    get no answer, at least LEAST_STREAK, the rest is not asked. Raises EngineError where that comes before any answer.
     """
     def ask(question: Question) -> Answer:
         answer = endpoint.ask(question.prompt, question.seed, deadline)
