@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from browsers import browser_for_tests, faults, quiet_page, until, width
-from sample_runs import sample_run
+from sample_runs import group, rollout, sample_run
 
 from reasongym.pages.serving import Server
-from reasongym.tracking import MetricsLog, RunFolder
+from reasongym.tracking import MetricsLog, RunFolder, write_rollouts
 from reasongym.tracking.ending import write_ending
 from reasongym.tracking.overview.library import Library
 from reasongym.tracking.overview.live import LivePages
@@ -123,6 +123,22 @@ def test_answers_of_a_run_are_walked_filtered_and_shown_as_text(browser: Any, si
         page.fill("#from", "20")
         page.keyboard.press("Enter")
         until(lambda: page.locator("#answers li").first.inner_text()[:7], "step 20")
+
+
+def test_no_answer_of_a_large_step_is_lost_when_the_order_changes(browser: Any, tmp_path: Path) -> None:
+    """A step of 512 answers lies in three files, of which the first alone tells."""
+    folder = sample_run(tmp_path / "runs" / "large", steps=2)
+    answers = [rollout(index=row, text="the last one" if row == 511 else "It is 7.") for row in range(512)]
+    write_rollouts(folder, 3, [group(*answers)])
+    address = write_runs(Library((tmp_path / "runs",)), tmp_path / "site", title="Runs", steps=20).as_uri()
+    with quiet_page(browser, address) as page:
+        page.get_by_role("link", name="large").click()
+        until(page.locator("#answers li").count, 25)
+        page.fill("#search", "the last one")
+        for order in ("newest", "oldest", "newest"):
+            page.select_option("#order", order)
+            until(page.locator("#told").inner_text, "1 to 1 of 1")
+            until(page.locator("#answers li").count, 1)
 
 
 def test_a_run_of_ten_thousand_steps_opens_fast(browser: Any, runs: Path) -> None:

@@ -9,6 +9,7 @@ const FIELDS = ["row", "number", "prompt", "reasoning", "completion", "reference
   "reason", "parts", "finish_reason", "tokens", "seconds"];
 const VERDICTS = ["correct", "partial", "wrong", "unparsable", "timeout", "error", "missing"];
 
+const further = new Map(); // name of a step's first file -> how many more it has
 const loaded = new Map(); // name of a file -> promise of its answers, least recently used first
 // files: {name, statuses} in the order they are walked, statuses null where only the file knows them. place: {file, row},
 // where file is one of them. cursor: what the search comes to next.
@@ -36,13 +37,16 @@ function arrange() {
   const from = at("from").value === "" ? null : Number(at("from").value);
   const names = newest ? [...state.named].reverse() : state.named;
   state.files = names.filter((name) => from === null || (newest ? stepOf(name) <= from : stepOf(name) >= from))
-    .map((name) => ({ name, statuses: null }));
+    .flatMap((name) => [{ name, statuses: null }, ...others(name)]);
 }
+
+const others = (name) => Array.from({ length: further.get(name) ?? 0 },
+  (_, number) => ({ name: `${stepOf(name)}-${number + 1}`, statuses: null }));
 
 function rowsOf(file) {
   const known = loaded.get(file.name);
   const promise = known ?? load(`${file.name}.js`, file.name).then(({ rows, more }) => {
-    if (more && !file.followed) follow(file, more);
+    if (more && !further.has(file.name)) follow(file.name, more);
     return rows.map((values) => Object.fromEntries(FIELDS.map((name, place) => [name, values[place]])));
   });
   loaded.delete(file.name);
@@ -53,12 +57,10 @@ function rowsOf(file) {
 }
 
 // The further files of a step, which only its first one knows of.
-function follow(file, more) {
-  file.followed = true;
-  const place = state.files.indexOf(file);
-  if (place < 0) return;
-  const others = Array.from({ length: more }, (_, number) => ({ name: `${stepOf(file.name)}-${number + 1}`, statuses: null }));
-  state.files.splice(place + 1, 0, ...others);
+function follow(name, more) {
+  further.set(name, more);
+  const place = state.files.findIndex((file) => file.name === name);
+  if (place >= 0) state.files.splice(place + 1, 0, ...others(name));
 }
 
 async function answer(place) {
