@@ -3,7 +3,8 @@
 Rows are {"task_id", "prompt", "code", "test_imports", "test_list"}, as the verified part has them, or with "text" and
 "test_setup_code" as the whole set does. They come from `TaskOptions.data`, else from the folder `mbpp` of
 REASONGYM_DATA, else from the hub data set `google-research-datasets/mbpp`. A file that is not named for a split is
-divided as published: numbers 11 to 510 are for test, the others for training.
+divided as published: numbers 11 to 510 are for test, the others for training. The published parts share solutions
+(one of the verified 427: the Bell numbers); such rows are left out of all but the part for test.
 Setting: `shown`, how many of a row's assertions the prompt shows, 1 to 10; the default is 1. The first names the
 function and its arguments; what is not shown cannot be written down by heart. Published figures show all.
 """
@@ -65,7 +66,7 @@ def mbpp(options: TaskOptions) -> Task:
     check_names(MBPP.name, options.settings, ("shown",))
     shown = integer(MBPP.name, "shown", options.settings.get("shown", 1), low=1, high=10)
     found = rows_from_source(options, _KIND, MBPP.hub_name)
-    return MBPP(_divided(found), shown=shown)
+    return MBPP(_apart(_divided(found)), shown=shown)
 
 
 def _divided(source: Source[_Row]) -> Source[_Row]:
@@ -75,6 +76,18 @@ def _divided(source: Source[_Row]) -> Source[_Row]:
     rows = source.rows["test"]
     return Source({"train": [row for row in rows if row.task_id not in _TEST_IDS],
                    "test": [row for row in rows if row.task_id in _TEST_IDS]}, source.name)
+
+
+def _apart(source: Source[_Row]) -> Source[_Row]:
+    """Without the rows of other splits whose solution is that of a row for test."""
+    tested = {_text(row) for row in source.rows.get("test", ())}
+    return Source({split: [row for row in rows if split == "test" or _text(row) not in tested]
+                   for split, rows in source.rows.items()}, source.name)
+
+
+def _text(row: _Row) -> str:
+    """The solution without what two copies of it differ in: white space, and capitals in names."""
+    return " ".join(row.code.casefold().split())
 
 
 def _as_row(value: object, place: str) -> _Row:

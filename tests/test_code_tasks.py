@@ -77,8 +77,12 @@ def test_a_malformed_row_is_named_with_file_and_line(name: str, change: dict[str
 
 
 def test_mbpp_is_divided_as_published_and_shows_what_is_asked_for(tmp_path: Path) -> None:
-    rows = [{**MBPP, "task_id": number} for number in (2, 11, 510, 511, 974)]
+    rows = [{**MBPP, "task_id": number, "prompt": f"Problem {number}", "code": f"{MBPP['code']}\n# {number}"}
+            for number in (2, 11, 510, 511, 974)]
     task = made("mbpp", tmp_path, *rows, file="sanitized.jsonl")
+    assert [task.size(split) for split in ("train", "test")] == [3, 2]
+    doubled = {**rows[0], "task_id": 600, "prompt": "Problem 11 in other words", "code": rows[1]["code"] + "\n"}
+    task = made("mbpp", tmp_path, *rows, doubled, file="sanitized.jsonl")
     assert [task.size(split) for split in ("train", "test")] == [3, 2]
     assert "sqrt" not in task.example("test", 0).messages[0]["content"]
     options = TaskOptions(data=str(tmp_path / "sanitized.jsonl"), settings={"shown": 3})
