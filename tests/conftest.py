@@ -44,6 +44,17 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def workshop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a tiny model, and a verifier in rules.py: the module's VERIFIER where it has one."""
+    from tiny_model import VERIFIER, make_tiny_model
+
+    folder = tmp_path_factory.mktemp("workshop")
+    make_tiny_model(folder / "model")
+    (folder / "rules.py").write_text(getattr(request.module, "VERIFIER", VERIFIER))
+    return folder
+
+
+@pytest.fixture(scope="module")
 def ray_here() -> Iterator[None]:
     """Ray on this machine, for actors that a test starts itself."""
     import ray

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_model import make_tiny_model
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -20,28 +19,12 @@ SETTINGS = ("rollout.prompts_per_step=4", "rollout.group_size=4", "rollout.max_n
             "trainer.mini_batches=2", "scoring.workers=1", "task.name=arithmetic", "task.settings={}")
 SAMPLED = ("grpo", "dr_grpo", "dapo", "gspo", "cispo", "rloo", "reinforce", "reinforce_pp", "reinforce_pp_baseline",
            "ppo", "online_dpo")
-VERIFIER = '''
-from reasongym.verifiers import verifier
-
-@verifier("length_parity")
-def length_parity(response, reference, *, example):
-    """A random model answers nothing right; this gives it something to learn from."""
-    return (len(response) % 7) / 7
-'''
 
 
 def settings(folder: Path, name: str) -> list[str]:
     kl = () if name == "online_dpo" else ("algorithm.kl.coefficient=0.01", "algorithm.entropy_coefficient=0.001")
     return [*SETTINGS, f"algorithm.name={name}", f"model.path={folder}/model",
             f"task.verifier={folder}/rules.py:length_parity", *kl]
-
-
-@pytest.fixture(scope="module")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("algorithms")
-    make_tiny_model(folder / "model")
-    (folder / "rules.py").write_text(VERIFIER)
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_stack import VERIFIER, command, kill_after, metrics, run
-from tiny_model import make_tiny_model
+from test_stack import command, kill_after, metrics, run
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -16,14 +15,6 @@ SETTINGS = (f"rollout.prompts_per_step={PROMPTS}", "rollout.group_size=4", "roll
             "rollout.max_prompt_tokens=96", "rollout.kv_cache_gib=0.1", "rollout.max_num_seqs=32", "rollout.mode=async",
             f"rollout.max_staleness={BOUND}", "evaluation.prompts=4", "evaluation.every=2", "checkpoint.every=1",
             "trainer.learning_rate=1e-3", "task.verifier={folder}/rules.py:length_parity")
-
-
-@pytest.fixture(scope="module")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("asynchronous")
-    make_tiny_model(folder / "model")
-    (folder / "rules.py").write_text(VERIFIER)
-    return folder
 
 
 def new_run(folder: Path, in_flight: str) -> list[str]:

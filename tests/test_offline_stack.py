@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from test_stack import checkpoints, command, kill_after, metrics, run, same_weights
-from tiny_model import make_tiny_model
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -28,14 +27,6 @@ def length_parity(response, reference, *, example):
     return Verdict.correct() if len(response) % 2 else Verdict.wrong("of even length")
 '''
 LN_2 = math.log(2)
-
-
-@pytest.fixture(scope="module")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("offline")
-    make_tiny_model(folder / "model")
-    (folder / "rules.py").write_text(VERIFIER)
-    return folder
 
 
 def new_run(folder: Path, name: str, algorithm: str, *settings: str, task: str = "arithmetic",

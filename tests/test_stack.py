@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_model import make_tiny_model
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -24,23 +23,6 @@ SETTINGS = ("trainer.ranks=2", "rollout.prompts_per_step=4", "rollout.group_size
             "rollout.max_prompt_tokens=96", "rollout.kv_cache_gib=0.1", "evaluation.prompts=4", "evaluation.every=4",
             "checkpoint.every=2", "trainer.learning_rate=1e-3", "rollout.max_num_seqs=32",
             "trainer.mini_batches=2", "trainer.epochs=2", "algorithm.kl.coefficient=0.01", "task.verifier={verifier}")
-
-VERIFIER = '''
-from reasongym.verifiers import verifier
-
-@verifier("length_parity")
-def length_parity(response, reference, *, example):
-    """A random model answers nothing right; this gives it something to learn from."""
-    return (len(response) % 7) / 7
-'''
-
-
-@pytest.fixture(scope="module")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("stack")
-    make_tiny_model(folder / "model")
-    (folder / "rules.py").write_text(VERIFIER)
-    return folder
 
 
 def command(folder: Path, *arguments: str) -> list[str]:

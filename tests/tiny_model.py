@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+VERIFIER = '''
+from reasongym.verifiers import verifier
+
+@verifier("length_parity")
+def length_parity(response, reference, *, example):
+    """A random model answers nothing right; this gives it something to learn from."""
+    return (len(response) % 7) / 7
+'''
+
 
 def make_tiny_model(folder: Path) -> Path:
     """A seeded random Llama with tied embeddings as a Hugging Face folder."""
