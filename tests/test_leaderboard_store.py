@@ -180,6 +180,7 @@ def test_a_server_that_does_not_answer_is_an_error_without_the_password() -> Non
         Store("postgresql://u:hunter2@127.0.0.1:1/d")
     assert "hunter2" not in str(caught.value)
     assert shown(read_url("postgres://u:hunter2@h/d")) == "postgresql+psycopg://u:***@h/d"
+    assert shown(read_url("postgres://u@h/d?password=hunter2")) == "postgresql+psycopg://u@h/d"
 
 
 def test_a_digest_that_is_no_single_one_is_refused(tmp_path: Path) -> None:

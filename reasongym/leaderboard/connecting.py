@@ -28,7 +28,13 @@ DEFAULT_STORE = "evals/leaderboard.db"
 STORE_VARIABLE = "REASONGYM_STORE"
 BUSY_S = 60.0
 """How long a writer waits for its turn, and anyone for PostgreSQL to answer."""
-POSTGRES_OPTIONS = f"-c lock_timeout={int(BUSY_S * 1000)} -c timezone=UTC"
+STATEMENT_S = 600.0
+"""The longest that one statement may take, the answers of a whole result written included."""
+POSTGRES_OPTIONS = (f"-c lock_timeout={int(BUSY_S * 1000)} -c statement_timeout={int(STATEMENT_S * 1000)} "
+                    "-c timezone=UTC")
+GONE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
+        "tcp_user_timeout": int(BUSY_S * 1000)}
+"""When a server that no longer answers counts as gone, in seconds and, the last, in milliseconds."""
 DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg", "sqlite": "sqlite"}
 
 
@@ -58,12 +64,12 @@ def connect(url: URL, *, create: bool) -> Engine:
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": int(BUSY_S),
-                                                                "options": POSTGRES_OPTIONS})
+                                                                "options": POSTGRES_OPTIONS, **GONE})
 
 
 def shown(url: URL) -> str:
-    """For people: without the password; a file by its path."""
-    return str(url.database) if url.drivername == "sqlite" else url.render_as_string(hide_password=True)
+    """For people: without the password, nor what follows `?`, which may hold one; a file by its path."""
+    return str(url.database) if url.drivername == "sqlite" else url.set(query={}).render_as_string(hide_password=True)
 
 
 @contextlib.contextmanager

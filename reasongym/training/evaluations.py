@@ -35,7 +35,7 @@ def check_store(store: str | None) -> None:
     if store is None:
         return
     parts = urlsplit(store)
-    if parts.password or "password" in parse_qs(parts.query):
+    if parts.password or any("password" in name for name in parse_qs(parts.query)):
         raise ConfigError(message("evaluation.store holds a password", got="an address with a password in it",
                                   expected="one without: config.yaml is written from it, and loggers get it",
                                   remedy="put the password in the environment variable PGPASSWORD, or in ~/.pgpass"))

@@ -32,6 +32,7 @@ from reasongym.training.task import make_task, reward_parts
 
 __all__ = ["resume_run", "start_run"]
 
+LOCK_TRIES = 10
 INTERRUPTED = 130  # exit status, as shells report Ctrl-C
 
 
@@ -73,12 +74,14 @@ def resume_run(config: RunConfig, hardware: Hardware, path: Path, *, step: int |
 def _alone(folder: RunFolder) -> Iterator[None]:
     """One process a run's folder: a second one that resumed it would delete what the first still writes."""
     with (folder.path / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        for _ in range(LOCK_TRIES):  # `reasongym runs` takes it for an instant, to see who is there
+            with contextlib.suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            time.sleep(0.1)
+        else:
             raise ConfigError(message(f"the run {folder.path} is going on", got="another process that trains in it",
-                                      expected="a run that has ended", remedy="stop that process first, or wait")
-                              ) from error
+                                      expected="a run that has ended", remedy="stop that process first, or wait"))
         with failure_recorded(folder.path):
             yield
 
