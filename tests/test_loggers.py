@@ -322,7 +322,7 @@ def test_prometheus_shows_the_newest_values_under_the_metrics_own_names(tmp_path
                  'reasongym_reward_a_b{metric="reward/a_b",run="my-run"} 0.0',
                  'reasongym_last_row_timestamp_seconds{run="my-run"} 1.800000002e+09',
                  'reasongym_run_info{algorithm="grpo",model="tiny",run="my-run",task="arithmetic"} 1.0',
-                 "# HELP reasongym_reward_mean Mean reward of the rollouts trained on."):
+                 f"# HELP reasongym_reward_mean {METRICS['reward/mean'].definition}"):
         assert line in text.splitlines()
     assert told[0].startswith("logger prometheus: http://127.0.0.1:")
     with pytest.raises(OSError, match="refused"):
