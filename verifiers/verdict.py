@@ -86,7 +86,8 @@ def as_verdict(value: Verdict | float | bool) -> Verdict:
     Raises TypeError for anything else (None included) and ValueError for a number that is not finite or outside [0, 1].
     """
     if isinstance(value, Verdict):
-        return value if max(len(value.extracted or ""), len(value.reason)) <= _LONGEST else _cut(value)
+        texts = [text for text in (value.extracted, value.reason) if isinstance(text, str)]  # the worker names others
+        return value if all(len(text) <= _LONGEST for text in texts) else _cut(value)
     kind = type(value)
     if kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"):
         value = bool(value)
