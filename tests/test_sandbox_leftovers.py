@@ -86,12 +86,12 @@ def test_a_number_that_another_process_has_by_now_is_not_the_one_that_is_gone() 
 
 
 def test_signals_that_were_to_be_ignored_are_and_all_are_as_before_afterwards() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    before, term = signal.signal(signal.SIGHUP, signal.SIG_IGN), signal.getsignal(signal.SIGTERM)
     try:
         with ending_cleanly():
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
             assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        assert signal.getsignal(signal.SIGTERM) is term
     finally:
         signal.signal(signal.SIGHUP, before)
 
