@@ -5,13 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import re
-import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from leaderboard_samples import made_up
+from page_servers import connected_to
 
 from reasongym.errors import DataError, ResourceError
 from reasongym.leaderboard import Store
@@ -139,16 +139,9 @@ def test_a_site_that_fails_leaves_the_one_before(store: Store, site: Path, monke
 @pytest.fixture
 def server(store: Store) -> Iterator[http.client.HTTPConnection]:
     """A connection to a server of the store."""
-    with PageServer(store, host="127.0.0.1", port=0, title="Board") as listening:
-        thread = threading.Thread(target=listening.run)
-        thread.start()
-        connection = http.client.HTTPConnection("127.0.0.1", int(listening.address.rsplit(":", 1)[1][:-1]), timeout=20)
-        try:
-            yield connection
-        finally:
-            connection.close()
-            listening.stop()
-            thread.join(10)
+    with PageServer(store, host="127.0.0.1", port=0, title="Board") as listening, \
+            connected_to(listening) as connection:
+        yield connection
 
 
 def get(server: http.client.HTTPConnection, path: str, method: str = "GET",

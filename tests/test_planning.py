@@ -235,6 +235,7 @@ def test_what_a_cpu_cannot_do_is_refused_before_anything_starts(
     (("rollout.tensor_parallel=8",), ConfigError, "one of 1, 2, 4"),  # 28 heads
     (("sync.transport=ipc", "trainer.ranks=4"), ConfigError, "different ones"),
     (("sync.transport=nccl", "resources.placement=shared"), ConfigError, "the same one"),
+    (("rollout.mode=async", "resources.placement=shared"), ConfigError, "GPUs of its own"),
     (("trainer.ranks=1",), ResourceError, "a trainer's GPU"),  # 18 bytes x 7.6e9 = 128 GiB
     (("trainer.ranks=4", "rollout.gpu_memory_utilization=0.2"), ResourceError, "cannot hold one answer"),
 ])

@@ -7,13 +7,13 @@ import http.client
 import json
 import os
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from page_servers import connected_to
 from sample_runs import HOSTILE, sample_run
 
 from reasongym.cli.runs import command
@@ -233,16 +233,9 @@ def test_pages_of_runs_replace_no_other_folder(runs: Path, tmp_path: Path) -> No
 @pytest.fixture
 def server(runs: Path) -> Iterator[http.client.HTTPConnection]:
     """A connection to a server of the runs."""
-    with Server(LivePages(Library((runs,)), title="t").page, host="127.0.0.1", port=0) as listening:
-        thread = threading.Thread(target=listening.run)
-        thread.start()
-        connection = http.client.HTTPConnection("127.0.0.1", int(listening.address.rsplit(":", 1)[1][:-1]), timeout=20)
-        try:
-            yield connection
-        finally:
-            connection.close()
-            listening.stop()
-            thread.join(10)
+    with Server(LivePages(Library((runs,)), title="t").page, host="127.0.0.1", port=0) as listening, \
+            connected_to(listening) as connection:
+        yield connection
 
 
 def get(server: http.client.HTTPConnection, path: str) -> tuple[int, str]:

@@ -148,7 +148,7 @@ class Engine:
         while not (await asyncio.wait([task], timeout=HEALTH_EVERY_S))[0]:
             try:
                 await self.llm.check_health()
-            except Exception:
+            except Exception:  # of whatever kind: the call is given up, and the error goes on
                 task.cancel()
                 raise
         return task.result()
