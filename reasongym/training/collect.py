@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from reasongym.config import RunConfig
+from reasongym.config.policy_gradient import DynamicSamplingConfig
 from reasongym.errors import ScoringError, message
 from reasongym.records import Completion, FinishReason, Group, Prompt, Rollout
 from reasongym.rollout.pool import EnginePool
@@ -15,7 +17,16 @@ from reasongym.scoring import ScoringPool, reward
 from reasongym.tasks import RewardPart
 from reasongym.verifiers import Status
 
-__all__ = ["Batch", "Collected", "Sampling", "check_errors", "collect", "group_metrics"]
+__all__ = [
+    "Batch",
+    "Collected",
+    "Sampling",
+    "check_errors",
+    "collect",
+    "dynamic_sampling",
+    "group_metrics",
+    "valid_rewards",
+]
 
 
 class Sampling(NamedTuple):
@@ -95,6 +106,17 @@ def group_metrics(groups: Sequence[Group], seconds: float, *, prefix: str = "") 
     return values | {"rollout/tokens": float(tokens), "rollout/seconds": seconds,
                      "rollout/tokens_per_second": tokens / max(seconds, 1e-9),
                      "rollout/flat_group_share": _mean(group.is_flat for group in groups)}
+
+
+def valid_rewards(group: Group) -> list[float]:
+    """Those that can be trusted."""
+    return [rollout.reward for rollout in group.valid if rollout.reward is not None]
+
+
+def dynamic_sampling(config: RunConfig) -> DynamicSamplingConfig | None:
+    """The algorithm's, where it has one that is on."""
+    found = getattr(config.algorithm, "dynamic_sampling", None)
+    return found if found is not None and found.enabled else None
 
 
 def check_errors(groups: Sequence[Group], limit: float) -> None:

@@ -25,7 +25,7 @@ from reasongym.rollout.requests import Request, requests_for
 from reasongym.rollout.staleness import StalenessGate
 from reasongym.scoring import ScoringPool
 from reasongym.tasks import RewardPart
-from reasongym.training.collect import Batch, group_metrics
+from reasongym.training.collect import Batch, dynamic_sampling, group_metrics, valid_rewards
 from reasongym.training.grouping import Grouping
 
 __all__ = ["Continuous"]
@@ -193,9 +193,8 @@ class Continuous:
 
     def _is_passed_over(self, group: Group) -> bool:
         """Raises ScoringError where too many are."""
-        dynamic = getattr(self._config.algorithm, "dynamic_sampling", None)
-        if dynamic is None or not dynamic.enabled or dapo.informative([
-                rollout.reward for rollout in group.valid if rollout.reward is not None]):
+        dynamic = dynamic_sampling(self._config)
+        if dynamic is None or dapo.informative(valid_rewards(group)):
             return False
         if len(self._flat) >= dynamic.max_rounds * self._gate.batch:
             raise ScoringError(message(

@@ -10,7 +10,15 @@ from reasongym.algorithms import dapo
 from reasongym.errors import ScoringError, message
 from reasongym.records import Group, Prompt
 from reasongym.training.checkpoints import LoopState
-from reasongym.training.collect import Batch, Collected, Sampling, collect, group_metrics
+from reasongym.training.collect import (
+    Batch,
+    Collected,
+    Sampling,
+    collect,
+    dynamic_sampling,
+    group_metrics,
+    valid_rewards,
+)
 from reasongym.training.session import Session
 
 __all__ = ["sample", "watching"]
@@ -27,8 +35,8 @@ def sample(session: Session, state: LoopState) -> Batch:
 def _in_turn(session: Session, step: int) -> Batch:
     """While the ranks wait."""
     started, wanted = time.monotonic(), session.config.rollout.prompts_per_step
-    dynamic = getattr(session.config.algorithm, "dynamic_sampling", None)
-    if dynamic is None or not dynamic.enabled:
+    dynamic = dynamic_sampling(session.config)
+    if dynamic is None:
         rounds = [_round(session, step, wanted, 0)]
         groups = chosen = rounds[0].groups
         return Batch(groups, chosen, _metrics(rounds, started))
@@ -36,7 +44,7 @@ def _in_turn(session: Session, step: int) -> Batch:
     while len(chosen) < wanted and len(rounds) < dynamic.max_rounds:
         rounds.append(_round(session, step, _missing(wanted, len(chosen), len(groups)), len(groups)))
         groups = [*groups, *rounds[-1].groups]
-        chosen = [group for group in groups if dapo.informative(_rewards(group))]
+        chosen = [group for group in groups if dapo.informative(valid_rewards(group))]
     if not chosen:
         raise ScoringError(_all_flat(groups, len(rounds)))
     return Batch(groups, chosen[:wanted], _metrics(rounds, started) | {
@@ -49,10 +57,6 @@ def _metrics(rounds: list[Collected], started: float) -> dict[str, float]:
     return group_metrics(groups, time.monotonic() - started) | {
         "rollout/scored_early_share": sum(found.num_scored_early for found in rounds) / max(answers, 1),
         "rollout/scoring_wait_seconds": sum(found.wait_seconds for found in rounds)}
-
-
-def _rewards(group: Group) -> list[float]:
-    return [rollout.reward for rollout in group.valid if rollout.reward is not None]
 
 
 def _missing(wanted: int, chosen: int, sampled: int) -> int:
@@ -84,7 +88,7 @@ def _take_prompts(session: Session, count: int) -> list[Prompt]:
 
 
 def _all_flat(groups: list[Group], rounds: int) -> str:
-    rewards = sorted({reward for group in groups for reward in _rewards(group)})
+    rewards = sorted({reward for group in groups for reward in valid_rewards(group)})
     return message("no prompt has answers that differ in reward",
                    got=f"{len(groups)} prompts in {rounds} rounds, each with one reward for all its answers: "
                        f"{', '.join(f'{reward:g}' for reward in rewards[:5]) or 'none'}",
