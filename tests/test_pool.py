@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -159,6 +160,22 @@ def test_a_transfer_that_failed_for_a_death_is_made_again_with_new_engines(pool_
     assert pool.num_replaced == 2
     assert not any(handle in fed for handle in pool.engines)
     assert not pool.replace_dead(pool.feedable()), "a transfer that failed for another reason"
+
+
+def test_a_death_that_two_threads_hear_of_costs_one_engine(pool_of: PoolOf) -> None:
+    """One waits for completions of the old engine while the other replaces it."""
+    pool = pool_of(1, transport="shared_memory")
+    pool.submit(requests(0))
+    fed = pool.feedable()
+    taking = threading.Thread(target=pool.take, args=(20.0,))
+    taking.start()
+    while pool.seats[0].listening is None:
+        time.sleep(0.01)
+    assert not pool.replace_dead(fed)
+    pool._lose(pool.seats[0], fed[0], "found by the thread that feeds")  # before the other one hears of it
+    taking.join(30)
+    assert not taking.is_alive()
+    assert pool.num_replaced == 1
 
 
 def test_without_a_trainer_a_new_engine_serves_as_soon_as_it_is_ready(pool_of: PoolOf) -> None:
