@@ -8,10 +8,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from reasongym.arrays import flags, floats, integers, num_set
 from reasongym.tasks import Example
 from reasongym.verifiers import Status, Verdict
 
@@ -36,16 +37,17 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """A sampled answer. All tuples have one entry a token.
+    """A sampled answer. All sequences have one entry a token, and are held as arrays (`arrays.py`) whatever they are
+    made of.
 
-    token_ids: as sampled, never encoded again. logprobs: natural log, of the temperature-scaled distribution.
-    mask: True where the policy chose the token (False for tool output). version: policy version that sampled it.
+    token_ids: as sampled, never encoded again. logprobs: natural log, of the temperature-scaled distribution, in 32
+    bits. mask: true where the policy chose the token (not for tool output). versions: of the policy that sampled it.
     """
 
-    token_ids: tuple[int, ...]
-    logprobs: tuple[float, ...]
-    mask: tuple[bool, ...]
-    versions: tuple[int, ...]
+    token_ids: Sequence[int]
+    logprobs: Sequence[float]
+    mask: Sequence[int]
+    versions: Sequence[int]
     text: str
     finish_reason: FinishReason
     seed: int
@@ -55,11 +57,14 @@ class Completion:
     def __post_init__(self) -> None:
         lengths = {len(self.token_ids), len(self.logprobs), len(self.mask), len(self.versions)}
         if len(lengths) != 1:
-            raise ValueError(f"a completion's per-token tuples differ in length: {sorted(lengths)}")
+            raise ValueError(f"a completion's sequences differ in length: {sorted(lengths)}")
+        for name, numbers in (("token_ids", integers(self.token_ids)), ("logprobs", floats(self.logprobs)),
+                              ("mask", flags(self.mask)), ("versions", integers(self.versions))):
+            object.__setattr__(self, name, numbers)
 
     @property
     def num_trainable(self) -> int:
-        return sum(self.mask)
+        return num_set(self.mask)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,9 +48,9 @@ def record(model: str, right: list[bool], *, task: str = "gsm8k", split: str = "
         "prompting": {"template": "{{ <script>alert(1)</script> }}", "template_hash": "t", "prompts_digest": "p"},
         "decoding": {"samples": 1, "temperature": 0.0, "max_new_tokens": 256, "seed": 0, **decoding},
         "engine": {"kind": "vllm"}, "metrics": {"accuracy": estimate},
-        "counts": {"prompts": n, "answers": n, "answered": n, "scored": n, "missing": 0, "truncated": 1, "timeout": 0,
+        "counts": {"prompts": n, "answers": n, "answered": n, "scored": n, "missing": 0, "truncated": 0, "timeout": 0,
                    "status_correct": sum(right), "status_wrong": n - sum(right)},
-        "shares": {}, "tokens": {"prompt": 10 * n, "completion": 20 * n, "counted": n, "mean": 20.0},
+        "shares": {}, "tokens": {"prompt": 10 * n, "completion": 5 * n, "counted": n, "mean": 5.0},
         "seconds": {"sampling": 1.0, "total": 2.0},
         "environment": {"commit": "c0ffee", "versions": {"vllm": "0.32.0"}, "hardware": {"cores": 2}},
     }, "made up")

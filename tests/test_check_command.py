@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from reasongym import registry
 from reasongym.checking import CHECKS, Skipped
-from reasongym.checking.answers import golds, wrong_answers
+from reasongym.checking.answers import golds, hostile, wrong_answers
 from reasongym.checking.floors import floor_of
 from reasongym.checking.panels import PANELS, Filling, Trick, fill, panel
 from reasongym.checking.references import as_asked, forms, near_misses, same_answer
@@ -197,6 +197,23 @@ def test_a_text_that_happens_to_be_right_is_no_hack() -> None:
     tried = {asked.response for asked in wrong_answers(row("True"), [row("False")], "exact")}
     assert "True" not in tried
     assert "None" in tried
+
+
+def test_a_hack_that_states_a_rows_reference_by_chance_is_tried_on_other_rows_alone() -> None:
+    """98 - 98 = 0, and a verdict as JSON ends with `"seconds": 0.0`: a verifier that reads it so is not deceived."""
+    def tricks(reference: str) -> set[str]:
+        return {asked.trick for asked in wrong_answers(row(reference), [row("17")], "gsm8k") if asked.check == "hack"}
+
+    zero, other = tricks("0"), tricks("4")
+    assert other - zero >= {"whole verdict as JSON", "verdict in the answer's frame",
+                            "names the reference in a template"}
+    assert not zero - other
+    assert {"every number, a line each", "every number as a last line", "two last lines", "every option"} <= zero
+
+
+def test_hostile_text_may_earn_where_it_states_the_reference_by_chance() -> None:
+    earns = {asked.trick: asked.earns for asked in hostile(row("10"), "gsm8k")}
+    assert (earns["power tower as a last line"], earns["power tower"]) == ("anything", "nothing")
 
 
 def test_a_wrong_answer_of_another_row_is_never_the_same_number() -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from sample_runs import HOSTILE, sample_run, training_row
 
-from reasongym.tracking import Progress, read_metrics
-from reasongym.tracking.printable import printable, shorten
-from reasongym.tracking.step_line import StepLine, duration
-from reasongym.tracking.summary import summary_rows
+from reasongym.printable import printable, shorten
+from reasongym.tracking import MetricsLog, Progress, RunFolder
+from reasongym.tracking.numbers import duration
+from reasongym.tracking.step_line import StepLine
 
 
 class Clock:
@@ -118,22 +118,36 @@ def test_a_terminal_of_another_encoding_does_not_stop_a_run(clock: Clock) -> Non
 
 def test_the_summary_says_what_to_type_next(progress: Progress, stream: io.StringIO, tmp_path: Path) -> None:
     folder = sample_run(tmp_path / "my run")
-    progress.summary(folder.path, read_metrics(folder.metrics), "arithmetic", "smollm2-135m")
+    progress.summary(folder.path, "arithmetic", "smollm2-135m")
     text = stream.getvalue()
     # level 40 / (40 + 12) = 0.769: held-out reward 0.95 of it, answer 0.9 of it, format min(1, 1.3 of it)
-    assert "held-out reward  0.000 -> 0.731 (+0.731)" in text
-    assert "held-out answer  0.000 -> 0.692 (+0.692)" in text
-    assert "held-out format  0.000 -> 1.000 (+1.000)" in text
-    assert "40 (held-out reward 0.731)" in text
+    assert "Held-out reward       0.000 -> 0.731 (+0.731, steps 0 to 40)" in text
+    assert "Held-out answer       0.000 -> 0.692 (+0.692, steps 0 to 40)" in text
+    assert "Held-out format       0.000 -> 1.000 (+1.000, steps 0 to 40)" in text
+    assert "Best held-out answer  0.692 (0.623 to 0.750, step 40)" in text
+    assert "Run folder            " in text
     assert f"reasongym report '{folder.path}'" in text
     assert f"reasongym eval --model '{folder.path}/final' --task arithmetic" in text
     assert f"AutoModelForCausalLM.from_pretrained('{folder.path}/final')" in text
 
 
-def test_a_run_that_was_stopped_before_its_first_step_has_a_summary(progress: Progress, stream: io.StringIO) -> None:
-    progress.summary(Path("runs/x"), [], "gsm8k", "smollm2-135m")
-    progress.summary(Path("runs/x"), [{"step": 1, "reward/mean": None}], "gsm8k", "smollm2-135m")
-    assert "training reward  no number" in stream.getvalue()
+def test_a_run_that_was_stopped_before_its_first_step_has_a_summary(progress: Progress, stream: io.StringIO,
+                                                                    tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "x")
+    progress.summary(folder.path, "gsm8k", "smollm2-135m")
+    MetricsLog(folder, tensorboard=False).write(1, {"reward/mean": float("nan")})
+    progress.summary(folder.path, "gsm8k", "smollm2-135m")
+    assert stream.getvalue().count("Next:") == 2
+
+
+def test_the_summary_says_what_went_wrong(progress: Progress, stream: io.StringIO, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "x")
+    log = MetricsLog(folder, tensorboard=False)
+    for step in range(1, 4):
+        log.write(step, {"train/loss": 0.7 - 0.1 * step, "train/grad_norm": 0.0})
+    progress.summary(folder.path, "gsm8k", "smollm2-135m")
+    assert "The gradient is 0, since step 1.\n  To try: " in stream.getvalue()
+    assert "0.600 -> 0.400 (-0.200, steps 1 to 3)" in stream.getvalue()  # of a run that samples nothing
 
 
 def test_an_interrupted_run_gives_the_cursor_back(clock: Clock) -> None:
@@ -175,4 +189,3 @@ def test_a_run_that_samples_nothing_shows_its_loss_and_not_dashes() -> None:
     assert heading.split()[:5] == ["step", "loss", "pairs", "right", "chosen"]
     assert "reward" not in heading
     assert "-  " not in line.row(1, values, eta=3.0)
-    assert summary_rows([values, values | {"train/loss": 0.5}])["loss"] == "0.693 -> 0.500 (-0.193)"

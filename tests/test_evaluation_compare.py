@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,8 +72,40 @@ def test_several_answers_a_row_are_compared_by_their_means() -> None:
     assert found.paired.p_value == 2 / 8
 
 
+def renumbered(samples: Sequence[Sample], rows: Sequence[int]) -> list[Sample]:
+    """The same answers where another file holds the rows in other places."""
+    return [replace(one, group=row, prompt=replace(one.prompt, example=replace(one.prompt.example, index=row)))
+            for one, row in zip(samples, rows, strict=True)]
+
+
+def test_rows_are_the_same_whichever_files_of_a_data_set_were_read() -> None:
+    """test.jsonl alone has another fingerprint than both files of GSM8K, and a part of it other numbers."""
+    ours = answers("110")
+    theirs = renumbered(answers("0110", first_row=-1), [3, 0, 2, 1])
+    found = compare(result_of(ours, fingerprint="both files"), ours, result_of(theirs, fingerprint="one"), theirs)
+    assert [(row.number, row.difference) for row in found.rows] == [(0, 0.0), (1, 0.0), (2, 0.0)]
+    assert found.left_out == 1
+
+
+def test_a_question_that_is_there_twice_counts_twice() -> None:
+    ours, theirs = [[replace(one, prompt=replace(one.prompt, example=replace(
+        one.prompt.example, messages=({"role": "user", "content": "Same?"},)))) for one in answers(scores)]
+        for scores in ("10", "00")]
+    found = compare(result_of(ours), ours, result_of(theirs, fingerprint="other"), theirs)
+    assert [row.difference for row in found.rows] == [1.0, 0.0]
+
+
+def test_a_generator_s_rows_of_another_seed_are_not_paired_by_their_number() -> None:
+    """`6 + 1` and `5 + 2` have one number and one reference, and are two problems."""
+    ours, theirs = answers("110"), renumbered(answers("101", first_row=7), [0, 1, 2])
+    other_seed = result_of(theirs)
+    other_seed = other_seed.model_copy(update={"decoding": other_seed.decoding.model_copy(update={"seed": 1})})
+    with pytest.raises(DataError, match="share no row"):
+        compare(result_of(ours), ours, other_seed, theirs)
+
+
 @pytest.mark.parametrize(("other", "told"), [
-    ({"fingerprint": "another"}, "different data sets"),
+    ({"fingerprint": "another", "reference": "9"}, "different data, and share no row"),
     ({"split": "train"}, "different splits"),
     ({"reference": "9"}, "another problem"),
     ({"first_row": 3}, "share no row"),
@@ -87,6 +120,17 @@ def test_results_of_other_rows_are_refused(other: dict[str, object], told: str) 
         second = second.model_copy(update={"task": second.task.model_copy(update={"split": "train"})})
     with pytest.raises(DataError, match=told):
         compare(result_of(ours), ours, second, theirs)
+
+
+def test_what_a_record_says_does_not_act_on_a_terminal(tmp_path: Path) -> None:
+    samples = answers("110")
+    hostile = result_of(samples, model="\x1b]0;owned\x07m")
+    asked = hostile.prompting.model_copy(update={"system": "\x1b[31m" + "long " * 1000})
+    first = write(tmp_path / "a", samples, hostile.model_copy(update={"prompting": asked}))
+    shown = run(compare_command.command, first, write(tmp_path / "b", samples), "--show", 0).output
+    assert "\x1b" not in shown
+    assert "\\x1b]0;owned" in shown
+    assert max(map(len, shown.splitlines())) < 500
 
 
 # --- rescore ---

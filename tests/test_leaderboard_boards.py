@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from leaderboard_samples import PUBLISHED_GSM8K, made_up, record, write_folder
 
 from reasongym.cli.leaderboard import command
-from reasongym.errors import DataError, ReasongymError, UnknownNameError
+from reasongym.errors import ConfigError, DataError, ReasongymError, UnknownNameError
 from reasongym.evaluation import compare_paired, wilson_interval
 from reasongym.evaluation.record import Result
 from reasongym.leaderboard import Boards, Metric, Store, Submission, read_boards
@@ -123,6 +123,32 @@ def test_only_rows_that_both_have_are_paired() -> None:
     assert unpaired != pytest.approx(paired)
 
 
+def test_a_few_shared_rows_of_many_are_not_what_two_results_are_compared_by() -> None:
+    """Of 400 rows each they share 30, which both got right: paired they were tied, at 90 and 10 %."""
+    first, second = [1.0] * 360 + [0.0] * 40, [1.0] * 30 + [0.0] * 360 + [1.0] * 10
+    rows = [f"{row:03}" for row in range(400)]
+    few, half = ([*rows[:shared], *(f"x{row}" for row in rows[shared:])] for shared in (30, 200))
+    assert p_value(exact(first), exact(second), RowMeans("a", rows, first), RowMeans("b", few, second)) < 1e-9
+    # half is enough: 170 of the 200 shared rows are lost and none is won
+    paired = p_value(exact(first), exact(second), RowMeans("a", rows, first), RowMeans("c", half, second))
+    assert paired == pytest.approx(2 ** -169, rel=1e-9)
+
+
+def test_a_handful_of_rows_tells_nothing_apart() -> None:
+    """5 of 5 against 0 of 5: Wilson's intervals lie far apart, and the exact test of the pairs gives p = 1/16."""
+    first, second, rows = [1.0] * 5, [0.0] * 5, [str(row) for row in range(5)]
+    paired = p_value(exact(first), exact(second), RowMeans("a", rows, first), RowMeans("a", rows, second))
+    assert paired == 2 / 2 ** 5
+    strangers = RowMeans("b", [f"x{row}" for row in rows], second)
+    assert p_value(exact(first), exact(second), RowMeans("a", rows, first), strangers) == 1.0
+    assert p_value(exact(first), exact(second), None, None) == 1.0
+
+
+def exact(scores: Sequence[float]) -> Metric:
+    low, high = wilson_interval(round(sum(scores)), len(scores))
+    return Metric("accuracy", sum(scores) / len(scores), low, high, "wilson", len(scores), len(scores))
+
+
 def metric(scores: Sequence[float]) -> Metric:
     mean = sum(scores) / len(scores)
     return Metric("accuracy", mean, mean - 0.1, mean + 0.1, "wilson", len(scores), len(scores))
@@ -208,7 +234,7 @@ def test_an_export_brings_everything_to_another_store_once(tmp_path: Path) -> No
         assert [second.samples(result.id) for result in second.results()] == \
             [first.samples(result.id) for result in first.results()]
         assert export_results(first, tmp_path / "svamp", task="svamp") == 1
-        with pytest.raises(DataError, match="in use"):
+        with pytest.raises(ConfigError, match="in use"):
             export_results(first, tmp_path / "out")
 
 
@@ -329,7 +355,7 @@ def test_the_best_of_several_tries_is_marked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("edit", "complaint"), [
     ({"partial": True}, "partial: True"), ({"counts": {"prompts": 39}}, "prompts: 39"),
-    ({"counts": {"missing": 3}}, "missing answers: 3"), ({"counts": {"status_unparsable": 1}}, "unparsable"),
+    ({"counts": {"missing": 3}}, "counts.missing: 3"), ({"counts": {"status_unparsable": 1}}, "unparsable"),
     ({"task": {"rows": list(range(41))}}, "rows: 41"), ({"task": {"rows": list(range(1, 41))}}, "rows: 40"),
     ({"decoding": {"samples": 2}}, "answers to a row: 2"),
     ({"metrics": {"accuracy": {"low": 0.7}}}, "interval of accuracy")])

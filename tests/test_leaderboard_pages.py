@@ -12,12 +12,15 @@ from pathlib import Path
 import pytest
 from leaderboard_samples import made_up
 from page_servers import connected_to
+from sample_runs import sample_run
 
-from reasongym.errors import DataError, ResourceError
+from reasongym.errors import ConfigError, ResourceError
 from reasongym.leaderboard import Store
 from reasongym.leaderboard.server import PageServer
 from reasongym.leaderboard.site import write_site
 from reasongym.pages.answers import FIELDS, SCRIPTS, VERDICTS, answers_file
+from reasongym.tracking.overview.library import Library
+from reasongym.tracking.overview.site import write_runs
 from reasongym.verifiers import Status
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\" ' \x00 \ud800 \u202e \u2028"
@@ -118,9 +121,25 @@ def test_a_site_replaces_a_site_and_nothing_else(store: Store, site: Path, tmp_p
     other = tmp_path / "home"
     other.mkdir()
     (other / "letter.txt").write_text("dear")
-    with pytest.raises(DataError, match="in use"):
+    with pytest.raises(ConfigError, match="in use"):
         write_site(store, other, title="t")
     assert [path.name for path in other.iterdir()] == ["letter.txt"]
+
+
+def test_neither_a_leaderboard_nor_runs_are_written_over_the_other(store: Store, site: Path, tmp_path: Path) -> None:
+    sample_run(tmp_path / "runs" / "one", steps=1)
+    library = Library((tmp_path / "runs",))
+    of_runs = write_runs(library, tmp_path / "pages", title="Runs", steps=1).parent
+    before = {file: file.read_bytes() for folder in (site, of_runs) for file in folder.rglob("*") if file.is_file()}
+    with pytest.raises(ConfigError, match=r"pages of training runs(.|\n)*another --output"):
+        write_site(store, of_runs, title="t")
+    with pytest.raises(ConfigError, match="in use"):
+        write_runs(library, site, title="t", steps=1)
+    assert all(file.read_bytes() == content for file, content in before.items())
+    (tmp_path / "strange" / "assets").mkdir(parents=True)
+    (tmp_path / "strange" / "assets" / "samples.js").touch()  # which a leaderboard's pages have too
+    with pytest.raises(ConfigError, match="in use"):
+        write_site(store, tmp_path / "strange", title="t")
 
 
 def test_a_site_that_fails_leaves_the_one_before(store: Store, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import subprocess
 import sys
@@ -18,12 +19,13 @@ from postgres_server import server_for_tests
 from sqlalchemy import create_engine, text
 
 from reasongym.errors import DataError, ResourceError, UnknownNameError
+from reasongym.evaluation.record import Result
 from reasongym.leaderboard import Store, Submission, read_boards
 from reasongym.leaderboard.connecting import read_url, shown
 from reasongym.leaderboard.entry import Sample
 from reasongym.leaderboard.migrating import HEAD
 from reasongym.leaderboard.models import METADATA
-from reasongym.leaderboard.reading import submission
+from reasongym.leaderboard.reading import entry_of, submission
 from reasongym.leaderboard.storable import storable
 
 WRITERS, EACH = 3, 3
@@ -281,7 +283,11 @@ def test_an_old_store_is_brought_up_to_date_with_what_its_results_tell(address: 
 def test_a_record_from_before_overlap_keeps_its_digest() -> None:
     """As version 0.1.0 gave it, whose records knew no overlap: its exports stay valid, its results are entered once."""
     digest = "1722da07f7f245f504b68c5ce31e53b06e9e5ba494a65021ba4698f99b65f68d"
-    assert made_up("digest", right=[True, False]).digest == digest
+    made = made_up("digest", right=[True, False])
+    whole = json.loads(made.entry.record)
+    whole["counts"]["truncated"] = 1
+    whole["tokens"] |= {"completion": 40, "mean": 20.0}
+    assert replace(made, entry=entry_of(Result.parse(whole, "old"), whole)).digest == digest
 
 
 def killed(address: str, started: multiprocessing.synchronize.Event) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ pytest.importorskip("torch", reason="the training stack is not installed")
 from reasongym import registry
 from reasongym.config import load_config
 from reasongym.errors import ConfigError, DataError
-from reasongym.evaluation.record import read_result, read_result_samples
+from reasongym.evaluation.record import PartRecord, read_result, read_result_samples
 from reasongym.leaderboard import Store
 from reasongym.records import Group
 from reasongym.tasks import TaskOptions
@@ -24,7 +25,9 @@ from reasongym.training import evaluations
 from reasongym.training.evaluations import check_store, discard_evaluations_after, keep_evaluation
 from reasongym.verifiers import Status
 
-GROUPS = [group(rollout(1.0, index=3), rollout(0.0, status=Status.WRONG, index=3, seed=1)),
+JUDGES = (PartRecord(name="answer", verifier="gsm8k", weight=0.9, fingerprint="v1"),
+          PartRecord(name="format", verifier="gsm8k_format", weight=0.1, fingerprint="v1"))
+GROUPS = [group(rollout(1.0, index=3), rollout(0.1, status=Status.WRONG, index=3, seed=1)),
           group(rollout(None, status=Status.ERROR, index=8), rollout(1.0, index=8, seed=1))]
 
 
@@ -35,8 +38,8 @@ def session(folder: Path, groups: list[Group] = GROUPS, **evaluation: object) ->
     task = registry.task("arithmetic", TaskOptions())
     notes: list[str] = []
     run = RunFolder(folder / "my-run", resume=True)
-    run.write_environment({"commit": "c" * 40, "versions": {"vllm": "0.32.0"}})
-    return SimpleNamespace(config=config, task=task, parts=task.rewards, folder=run, store_failed=False, notes=notes,
+    run.write_environment({"commit": "c" * 40, "versions": {"vllm": "0.32.0"}, "run_id": "an id"})
+    return SimpleNamespace(config=config, task=task, judges=JUDGES, folder=run, store_failed=False, notes=notes,
                            plan=SimpleNamespace(dtype="bfloat16"), held_out=[one.prompt for one in groups],
                            prompts=SimpleNamespace(tokenizer=SimpleNamespace(chat_template="{{ messages }}")),
                            progress=SimpleNamespace(note=notes.append))
@@ -56,7 +59,7 @@ def test_an_evaluation_is_a_result_like_any_other(tmp_path: Path) -> None:
                                               "algorithm": "grpo"}
     answers = read_result_samples(tmp_path / "my-run/evals/step-000010")
     assert [(one.prompt.example.index, one.sample, one.reward) for one in answers] == [
-        (3, 0, 1.0), (3, 1, 0.0), (8, 0, None), (8, 1, 1.0)]
+        (3, 0, 1.0), (3, 1, 0.1), (8, 0, None), (8, 1, 1.0)]
 
 
 def test_each_evaluation_enters_the_store_once(tmp_path: Path) -> None:
@@ -75,7 +78,7 @@ def test_a_store_that_cannot_be_reached_is_told_once_and_the_results_stay(tmp_pa
     for step in (0, 10):
         keep_evaluation(run, step, GROUPS, (1.0, 1.0))
     assert len(run.notes) == 1
-    assert "leaderboard --store URL add" in run.notes[0]
+    assert "leaderboard add --store URL" in run.notes[0]
     assert read_result(tmp_path / "my-run/evals/step-000010").model.path == "my-run@step-10"
 
 
@@ -97,13 +100,69 @@ def test_an_evaluation_without_one_verdict_does_not_stop_the_run(tmp_path: Path)
     assert not (tmp_path / "my-run/evals/step-000000/results.json").exists()
 
 
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), ValueError("Arrow is out of memory")])
+def test_whatever_keeping_a_result_raises_the_run_goes_on_and_says_so(error: Exception, tmp_path: Path,
+                                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(evaluations, "write_result", broken)
+    run = session(tmp_path, store=str(tmp_path / "board.db"))
+    keep_evaluation(run, 10, GROUPS, (1.0, 1.0))
+    assert len(run.notes) == 1
+    assert f"the evaluation of step 10 has no result in {run.folder.evaluations}/step-000010" in run.notes[0]
+    assert str(error) in run.notes[0]
+
+
+def test_the_verifier_is_recorded_as_the_workers_loaded_it_not_as_it_is_at_the_evaluation(tmp_path: Path) -> None:
+    run = session(tmp_path)
+    keep_evaluation(run, 0, GROUPS, (1.0, 1.0))
+    assert read_result(tmp_path / "my-run/evals/step-000000").task.parts == JUDGES
+
+
 def test_a_resumed_run_drops_the_evaluations_it_makes_anew(tmp_path: Path) -> None:
     run = session(tmp_path)
     for step in (0, 10, 20):
         keep_evaluation(run, step, GROUPS, (1.0, 1.0))
     (run.folder.evaluations / "mine").mkdir()
-    discard_evaluations_after(run.folder, 10)
+    discard_evaluations_after(run, 10)
     assert sorted(found.name for found in run.folder.evaluations.iterdir()) == ["mine", "step-000000", "step-000010"]
+
+
+def models(address: str) -> list[str]:
+    with Store(address) as store:
+        return [one.entry.model for one in store.results()]
+
+
+def test_a_resumed_run_stands_in_the_store_once_a_step(tmp_path: Path) -> None:
+    """It was killed after step 20 and goes back to step 10; what it then finds at step 20 differs."""
+    address = str(tmp_path / "board.db")
+    run = session(tmp_path, store=address)
+    for step in (0, 10, 20):
+        keep_evaluation(run, step, GROUPS, (1.0, 1.0))
+    discard_evaluations_after(run, 10)
+    assert models(address) == ["my-run@step-0", "my-run@step-10"]
+    keep_evaluation(run, 20, GROUPS, (2.0, 2.5))
+    assert models(address) == ["my-run@step-0", "my-run@step-10", "my-run@step-20"]
+    keep_evaluation(run, 20, GROUPS, (3.0, 3.5))  # a store that did not answer when the run was resumed
+    assert models(address) == ["my-run@step-0", "my-run@step-10", "my-run@step-20"]
+    assert run.notes == []
+
+
+def test_a_copy_of_a_run_and_a_run_begun_anew_are_runs_of_their_own(tmp_path: Path) -> None:
+    address = str(tmp_path / "board.db")
+    run = session(tmp_path, store=address)
+    keep_evaluation(run, 10, GROUPS, (1.0, 1.0))
+    run.folder.write_environment({"run_id": "another id"})
+    keep_evaluation(run, 10, GROUPS, (2.0, 2.0))
+    discard_evaluations_after(run, 0)
+    assert models(address) == ["my-run@step-10"]
+    shutil.copytree(run.folder.path, tmp_path / "copy")
+    run.folder = RunFolder(tmp_path / "copy", resume=True)
+    run.folder.write_environment({"run_id": "an id"})
+    keep_evaluation(run, 10, GROUPS, (1.0, 1.0))
+    discard_evaluations_after(run, 0)
+    assert models(address) == ["my-run@step-10"]
 
 
 @pytest.mark.parametrize("store", ["postgresql://me:secret@host/board", "postgresql://host/board?password=secret"])

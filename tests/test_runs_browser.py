@@ -14,11 +14,11 @@ from browsers import browser_for_tests, faults, quiet_page, until, width
 from sample_runs import group, rollout, sample_run
 
 from reasongym.pages.serving import Server
-from reasongym.tracking import MetricsLog, RunFolder, write_rollouts
+from reasongym.tracking import MetricsLog, RunFolder, write_report, write_rollouts
 from reasongym.tracking.ending import write_ending
 from reasongym.tracking.overview.library import Library
 from reasongym.tracking.overview.live import LivePages
-from reasongym.tracking.overview.site import write_runs
+from reasongym.tracking.overview.site import ASSETS, write_runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 LONG = 10_000
@@ -56,7 +56,8 @@ def site(runs: Path) -> str:
 @contextmanager
 def served(runs: Path) -> Iterator[str]:
     """The address of a server of the runs."""
-    with Server(LivePages(Library((runs,)), title="Runs").page, host="127.0.0.1", port=0) as server:
+    pages = LivePages(Library((runs,)), title="Runs")
+    with Server(pages.routes, assets=ASSETS, host="127.0.0.1", port=0) as server:
         thread = threading.Thread(target=server.run)
         thread.start()
         try:
@@ -190,4 +191,17 @@ def test_nobody_is_kept_out_of_the_runs(browser: Any, site: str, scheme: str) ->
         until(page.locator("#answers li").count, 25)
         page.locator("#answers button").first.click()
         until(page.locator("#answer").is_visible, True)
+        assert faults(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_report_is_for_a_phone_and_for_everybody(browser: Any, runs: Path, scheme: str) -> None:
+    address = write_report(runs / "sums <b>grpo").as_uri()
+    with quiet_page(browser, address, color_scheme=scheme, java_script_enabled=False) as page:
+        assert page.locator("figure").count() == 21
+        assert page.locator("svg:visible").count() == 21  # the first figure has one for a narrow screen too
+    with quiet_page(browser, address, viewport={"width": 360, "height": 740}, color_scheme=scheme) as page:
+        assert width(page) == 360
+        assert page.locator("svg:visible").count() == 21
+    with quiet_page(browser, address, color_scheme=scheme, bypass_csp=True) as page:
         assert faults(page) == []

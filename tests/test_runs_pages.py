@@ -17,7 +17,7 @@ from page_servers import connected_to
 from sample_runs import HOSTILE, sample_run
 
 from reasongym.cli.runs import command
-from reasongym.errors import DataError, TrainerError, UserError
+from reasongym.errors import ConfigError, DataError, TrainerError, UserError
 from reasongym.pages.answers import FIELDS
 from reasongym.pages.serving import Server
 from reasongym.tracking import MetricsLog, RunFolder
@@ -28,7 +28,7 @@ from reasongym.tracking.overview.findings import findings
 from reasongym.tracking.overview.library import KEPT, Library
 from reasongym.tracking.overview.live import LivePages
 from reasongym.tracking.overview.run import Run
-from reasongym.tracking.overview.site import evenly, write_runs
+from reasongym.tracking.overview.site import ASSETS, evenly, write_runs
 from reasongym.tracking.overview.thinning import MAX_POINTS, drawn
 
 NAME = "sums <script>alert(1)</script>"
@@ -226,14 +226,15 @@ def test_steps_are_chosen_evenly() -> None:
 
 def test_pages_of_runs_replace_no_other_folder(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(DataError, match="in use"):
+    with pytest.raises(ConfigError, match="in use"):
         write_runs(Library((runs,)), tmp_path, title="t", steps=1)
 
 
 @pytest.fixture
 def server(runs: Path) -> Iterator[http.client.HTTPConnection]:
     """A connection to a server of the runs."""
-    with Server(LivePages(Library((runs,)), title="t").page, host="127.0.0.1", port=0) as listening, \
+    pages = LivePages(Library((runs,)), title="t")
+    with Server(pages.routes, assets=ASSETS, host="127.0.0.1", port=0) as listening, \
             connected_to(listening) as connection:
         yield connection
 

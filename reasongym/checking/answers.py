@@ -6,7 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from reasongym.checking.panels import Filling, Trick, fill, panel
-from reasongym.checking.references import as_asked, forms, near_misses, own_rule, prompt_of, same_answer
+from reasongym.checking.references import (
+    as_asked,
+    forms,
+    near_misses,
+    numbers_in,
+    own_rule,
+    prompt_of,
+    same_answer,
+)
 from reasongym.tasks import Example
 from reasongym.verifiers import Status
 
@@ -66,11 +74,12 @@ def wrong_answers(row: Example, others: Sequence[Example], verifier: str) -> Ite
 
 
 def hostile(row: Example, verifier: str) -> Iterator[Asked]:
-    """Texts that are hard to read. Where a row has a rule of its own one of them may be right."""
-    earns: Earns = "anything" if own_rule(row.reference, verifier) else "nothing"
+    """Texts that are hard to read. Where a row has a rule of its own one of them may be right, or by chance."""
+    free, right = own_rule(row.reference, verifier), forms(row.reference, verifier)
     for trick in panel("hostile"):
         text = fill(trick, Filling())
         assert text is not None
+        earns: Earns = "anything" if free or _is_right(text, trick, right) else "nothing"
         yield Asked("hostile", trick.name, text, row, earns)
 
 
@@ -87,8 +96,12 @@ def _filling(row: Example, another: Example | None, verifier: str) -> Filling:
 
 
 def _is_right(text: str, trick: Trick, right: Sequence[str]) -> bool:
-    """Whether a text that owes nothing to the row happens to be its reference: "True" where that is the answer."""
-    return "@" not in trick.text and any(same_answer(text, form) for form in right)
+    """Whether a text that owes nothing to the row happens to state its reference: "True" where that is the answer,
+    `"seconds": 0.0` where it is 0. Whoever reads it so is not deceived. Candidates in bulk are another matter: they
+    deserve nothing even where the right one is among them."""
+    if "@" in trick.text:
+        return False
+    return any(same_answer(stated, form) for form in right for stated in (text, *numbers_in(text)))
 
 
 def _another(row: Example, others: Sequence[Example], verifier: str) -> Example | None:

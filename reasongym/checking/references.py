@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from reasongym.tasks import Example
 
-__all__ = ["as_asked", "forms", "near_misses", "own_rule", "prompt_of", "same_answer"]
+__all__ = ["as_asked", "forms", "near_misses", "numbers_in", "own_rule", "prompt_of", "same_answer"]
 
 _NO_ANSWER = frozenset({"code", "regex"})
 """Verifiers whose references say what is right without being an answer: tests, a pattern."""
@@ -86,6 +86,12 @@ def near_misses(answer: str) -> Iterator[str]:
         yield f"{sign}{whole.replace(',', '')}1"
     if re.search("[1-9]", answer):
         yield f"{'' if sign else '-'}{whole}{decimals}"
+
+
+def numbers_in(text: str) -> Iterator[str]:
+    """Every plain number that stands in a text, with its sign and without: `1e-999` holds 1, -999 and 999."""
+    for found in re.finditer(r"-?([0-9]{1,30}(?:\.[0-9]{1,30})?)", text):
+        yield from dict.fromkeys((found[0], found[1]))
 
 
 def same_answer(left: str, right: str) -> bool:

@@ -25,15 +25,15 @@ __all__ = ["command"]
 def command(first: Path, second: Path, show: int, output: Path | None, as_json: bool) -> None:
     """Compare two results on the rows that both have: a paired test, and the rows on which they differ.
 
-    With one answer a row the test is McNemar's, exactly; with several, a sign-flip test of the rows' means. Results of
-    different data are refused.
+    With one answer a row the test is McNemar's, exactly; with several, a sign-flip test of the rows' means. Of
+    data that were read from other files, rows are the same that ask the same; results that share none are refused.
 
     \b
     reasongym compare evals/base evals/trained
     """
     from reasongym.evaluation.comparing import compare, differing_settings
     from reasongym.evaluation.record import read_result, read_result_samples
-    from reasongym.tracking.atomic import write_atomic
+    from reasongym.files import write_atomic
 
     ours, theirs = read_result(first), read_result(second)
     found = compare(ours, read_result_samples(first), theirs, read_result_samples(second))
@@ -44,14 +44,21 @@ def command(first: Path, second: Path, show: int, output: Path | None, as_json: 
         click.echo(json.dumps(_figures(found, {name: list(pair) for name, pair in differing.items()})))
         return
     for label, result, mean in (("first", ours, found.first), ("second", theirs, found.second)):
-        click.echo(f"{label:<7} {mean:.4f}  {result.model.path}")
+        click.echo(f"{label:<7} {mean:.4f}  {_shown(result.model.path)}")
     _show_test(found)
     for name, (one, other) in differing.items():
-        click.echo(f"note: {name} differs: {one} | {other}")
+        click.echo(f"note: {name} differs: {_shown(one)} | {_shown(other)}")
     for row in found.differing[:show]:
         _show_row(row)
     if output is not None:
         click.echo(f"\nwritten: {output}")
+
+
+def _shown(value: object) -> str:
+    """On one line: a record may be somebody else's, and hold a text of any length."""
+    from reasongym.printable import printable, shorten
+
+    return " ".join(printable(shorten(str(value), 200)).split())
 
 
 def _show_test(found: Comparison) -> None:
@@ -82,7 +89,7 @@ def _figures(found: Comparison, differing: dict[str, list[Any]]) -> dict[str, An
 
 
 def _show_row(row: Row) -> None:
-    from reasongym.tracking.printable import printable, shorten
+    from reasongym.printable import printable, shorten
 
     example = row.first[0].prompt.example
     click.echo(f"\n--- row {row.number}, reference {printable(repr(example.reference))[:80]}")
@@ -94,7 +101,7 @@ def _show_row(row: Row) -> None:
 
 
 def _verdict(sample: Sample) -> str:
-    from reasongym.tracking.printable import printable
+    from reasongym.printable import printable
 
     main = sample.main
     return "" if main is None else printable(f"{main.status}, extracted {main.extracted!r} {main.reason}".strip())

@@ -44,7 +44,7 @@ def command(**options: Any) -> None:
     reasongym contamination --train my_data.parquet --eval gsm8k --fail-above 1 --output overlap.json
     """
     from reasongym.evaluation.contamination.report import as_json, table
-    from reasongym.tracking.atomic import make_folder, write_atomic
+    from reasongym.files import make_folder, write_atomic
 
     compared, named = _compared(options)
     click.echo(table(compared, named, pairs=options["pairs"]))

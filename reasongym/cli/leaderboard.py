@@ -26,7 +26,7 @@ def _store_option(command: Command) -> Command:
 
 def _choose(context: click.Context, parameter: click.Parameter, store: str | None) -> None:
     if store is not None and context.obj not in (None, store):
-        raise click.UsageError(f"--store is given twice: {context.obj} and {store}")
+        raise click.UsageError("--store is given twice, with different values")  # either may hold a password
     context.obj = store or context.obj
 
 
@@ -67,16 +67,17 @@ def command(context: click.Context, store: str | None, task: str | None, form: s
 def add(store: str | None, folders: tuple[Path, ...], verify: bool) -> None:
     """Enter results of `reasongym eval`. One that is there already changes nothing; a store is made where none is.
 
-    Files among them are passed over, so that evals/* can be given. Folders that hold no result are named at the end,
-    after all others have entered, and the exit status is 2.
+    FOLDER holds a result, or several in folders below it: an evaluation on several tasks, evals, runs/NAME. Files among
+    them are passed over, so that evals/* can be given. What cannot enter is named at the end, after all others have
+    entered, and the exit status is 2.
     """
     from reasongym.errors import DataError
     from reasongym.leaderboard.reading import read_folder
     from reasongym.leaderboard.store import Store
 
-    refused = []
+    found, refused = _results_in(folders)
     with Store(store, create=True) as opened:
-        for folder in (path for path in folders if not path.is_file()):
+        for folder in found:
             try:
                 made = read_folder(folder)
                 if verify:
@@ -151,19 +152,35 @@ def serve(store: str | None, host: str, port: int, title: str) -> None:
         server.run()
 
 
+def _results_in(folders: tuple[Path, ...]) -> tuple[list[Path], list[str]]:
+    """Folders of results, each once, and what is to be said of the others."""
+    from reasongym.errors import DataError, message
+    from reasongym.evaluation.folder import REQUEST
+    from reasongym.leaderboard.folders import result_folders
+
+    found, refused = dict[Path, None](), []
+    for folder in (path for path in folders if not path.is_file()):
+        try:
+            results = result_folders(folder)
+        except DataError as error:
+            refused.append(f"{folder}: {error}")
+            continue
+        found |= dict.fromkeys(results.whole)
+        refused += [message(f"{path} is not finished", got="answers, and no result yet", expected="a whole evaluation",
+                            remedy=f"reasongym eval --resume {path if (path / REQUEST).is_file() else path.parent}")
+                    for path in results.unfinished]
+    return list(found), refused
+
+
 def _verify(folder: Path) -> None:
     """Raises DataError where today's verifiers, which must be those of the result, judge an answer otherwise."""
     from reasongym.errors import DataError, message
     from reasongym.evaluation.record import read_result, read_result_samples
     from reasongym.evaluation.rescoring import changes, rescore, rescored_parts, scoring_limits
-    from reasongym.evaluation.run import Limits
-    from reasongym.scoring import ScoringPool
 
     result, samples = read_result(folder), read_result_samples(folder)
     parts, limits = rescored_parts(result, ()), scoring_limits(result)
-    with ScoringPool.configured(parts, limits) as scoring:
-        again = rescore(result, samples, parts=parts, scoring=scoring, folder=folder.name,
-                        limits=Limits(limits.max_error_share, limits.timeout_s))
+    again = rescore(result, samples, parts=parts, limits=limits, folder=folder.name)
     if [part.fingerprint for part in again.result.task.parts] != [part.fingerprint for part in result.task.parts]:
         raise DataError(message("the result was judged by another version of its verifiers", got="another fingerprint",
                                 expected="today's", remedy=f"`reasongym rescore {folder}`, and add what that writes"))
@@ -187,12 +204,19 @@ def _check_task(store: Store, task: str | None) -> None:
 def _tell(added: Added, made: Submission) -> None:
     from reasongym.leaderboard.storable import one_line
 
-    entry, main, what = made.entry, made.main, "added" if added.new else "already there"
+    entry, main = made.entry, made.main
+    if added.kept:
+        what = f"left out, {added.kept[:12]} of the same step of its run was made later"
+    elif added.replaced:
+        what = f"added, in place of {added.replaced[:12]} of the same step of its run"
+    else:
+        what = "added" if added.new else "already there"
     asked = one_line(f"{entry.model} on {entry.task}/{entry.split}")
     click.echo(f"{added.digest[:12]}  {what}: {asked}, "
                f"{main.name} {main.mean:.4f} [{main.low:.4f}, {main.high:.4f}]")
 
 
 def _counted(added: list[Added]) -> str:
-    new = sum(one.new for one in added)
-    return f"{new} added, {len(added) - new} already there"
+    new, kept = sum(one.new for one in added), sum(bool(one.kept) for one in added)
+    left_out = f", {kept} left out: of the same step of its run another result is there" if kept else ""
+    return f"{new} added, {len(added) - new - kept} already there{left_out}"

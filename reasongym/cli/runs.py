@@ -75,9 +75,10 @@ def serve(folders: tuple[Path, ...], host: str, port: int, title: str) -> None:
     """Show the pages of FOLDER... as they are now, renewed while runs go on, until interrupted."""
     from reasongym.pages.serving import Server
     from reasongym.tracking.overview.live import LivePages
+    from reasongym.tracking.overview.site import ASSETS
 
     pages = LivePages(_library(folders), title=title)
-    with Server(pages.page, host=host, port=port) as server:
+    with Server(pages.routes, assets=ASSETS, host=host, port=port) as server:
         click.echo(f"serving {', '.join(map(str, folders or (DEFAULT,)))} at {server.address} (stop with Ctrl-C)")
         server.run()
 

@@ -8,16 +8,15 @@ from typing import Any
 
 from reasongym.config import RunConfig
 from reasongym.evaluation.contamination import Overlap
-from reasongym.evaluation.fingerprints import verifier_fingerprint
 from reasongym.evaluation.prompting import rows_digest
 from reasongym.evaluation.record import Decoding, EngineRecord, ModelRecord, PartRecord, Prompting, Result, TaskRecord
 from reasongym.evaluation.run import Evaluated
 from reasongym.evaluation.samples import Answer
 from reasongym.evaluation.summary import cost, figures
 from reasongym.records import Completion, Prompt
-from reasongym.tasks import Example, RewardPart, Task
+from reasongym.tasks import Example, Task
 
-__all__ = ["answer_of", "assemble", "engine_record", "sent_to_engine", "task_record"]
+__all__ = ["answer_of", "assemble", "engine_record", "rows_asked", "sent_to_engine", "task_record"]
 
 ENGINE_KEYS = ("engines", "tensor_parallel", "enforce_eager", "gpu_memory_utilization", "kv_cache_gib", "max_num_seqs")
 
@@ -26,8 +25,8 @@ def answer_of(completion: Completion, prompt: Prompt) -> Answer:
     """What an engine of ours sampled, with all that is known of it."""
     return Answer(text=completion.text, finish_reason=str(completion.finish_reason), seconds=completion.seconds,
                   seed=completion.seed, engine=completion.engine, num_tokens=len(completion.token_ids),
-                  num_prompt_tokens=len(prompt.token_ids), token_ids=completion.token_ids,
-                  logprobs=completion.logprobs)
+                  num_prompt_tokens=len(prompt.token_ids), token_ids=tuple(completion.token_ids),
+                  logprobs=tuple(completion.logprobs))
 
 
 def sent_to_engine(decoding: Decoding) -> dict[str, Any]:
@@ -41,16 +40,19 @@ def engine_record(config: RunConfig) -> EngineRecord:
     return EngineRecord(kind="vllm", settings={**settings, "generation_config": "vllm"})
 
 
+def rows_asked(rows: Sequence[Example], prompts: Sequence[Prompt]) -> list[Example]:
+    """Of the rows that were chosen, those whose prompt was short enough."""
+    indices = {prompt.example.index for prompt in prompts}
+    return [row for row in rows if row.index in indices]
+
+
 def task_record(config: RunConfig, task: Task, split: str, rows: Sequence[Example], prompts: Sequence[Prompt],
-                parts: Sequence[RewardPart]) -> TaskRecord:
-    """rows: all that were chosen; those that `prompts` leaves out were too long."""
-    asked_rows = {prompt.example.index for prompt in prompts}
+                judges: Sequence[PartRecord]) -> TaskRecord:
+    """rows: all that were chosen; those that `prompts` leaves out were too long. judges: as the workers loaded them."""
     return TaskRecord(
         name=config.task.name, split=split, data=config.task.data, settings=dict(config.task.settings),
         provenance=dict(task.provenance()), rows=tuple(prompt.example.index for prompt in prompts),
-        rows_digest=rows_digest([row for row in rows if row.index in asked_rows]), too_long=len(rows) - len(prompts),
-        parts=tuple(PartRecord(name=part.name, verifier=part.verifier, weight=part.weight,
-                               fingerprint=verifier_fingerprint(part.verifier)) for part in parts))
+        rows_digest=rows_digest(rows_asked(rows, prompts)), too_long=len(rows) - len(prompts), parts=tuple(judges))
 
 
 def assemble(evaluated: Evaluated, config: RunConfig, *, model: ModelRecord, task: TaskRecord, prompting: Prompting,

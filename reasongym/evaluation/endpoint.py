@@ -22,8 +22,8 @@ from reasongym import __version__
 from reasongym.errors import EngineError, message
 from reasongym.evaluation.exchange import Address, Exchanges, Reply
 from reasongym.evaluation.samples import Answer
+from reasongym.printable import printable, shorten
 from reasongym.records import Prompt
-from reasongym.tracking.printable import printable, shorten
 
 __all__ = ["Endpoint", "EndpointSettings", "Served", "answer_in"]
 
@@ -103,8 +103,7 @@ class Endpoint:
             reason = got.reason
             if got.of_everyone and not self._any_answer:
                 raise EngineError(message("the endpoint refuses", got=reason,
-                                          expected=f"an answer from {self._address.shown}",
-                                          remedy="check --endpoint, --model and --key-env"))
+                                          expected=f"an answer from {self._address.shown}", remedy=self._remedy()))
             if not got.again or not self._wait(got, attempts, deadline):
                 break
         return Answer(error=reason, attempts=attempts, seed=seed)
@@ -141,6 +140,12 @@ class Endpoint:
         return Answer(text=answer.text, reasoning=answer.reasoning, finish_reason=answer.finish_reason,
                       error=self._shown(answer.error), seconds=time.monotonic() - started, attempts=attempts, seed=seed,
                       num_tokens=answer.num_tokens, num_prompt_tokens=answer.num_prompt_tokens)
+
+    def _remedy(self) -> str:
+        given = self._settings.address
+        without = not given.path.removesuffix(PATHS[self._settings.api])
+        usual = f" (most servers answer below /v1: --endpoint {given.shown}/v1)" if without else ""
+        return f"check --endpoint{usual}, --model and --key-env"
 
     def _refusal(self, reply: Reply) -> _Failure:
         status, text = reply.status, reply.body[:2000].decode("utf-8", "replace")

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Self
 
 from reasongym.errors import ConfigError, DataError, message
 from reasongym.evaluation.samples import Answer
-from reasongym.tracking.atomic import cannot_write, make_folder
+from reasongym.files import cannot_write, make_folder
 
 __all__ = ["JOURNAL", "Journal"]
 
@@ -113,6 +113,8 @@ def _read(path: Path, plan: str) -> _Read:
             if not line.endswith(b"\n"):
                 raise ValueError("a line without an end")
             record = json.loads(line)
+            if not isinstance(record, dict):
+                raise ValueError("no JSON object")
             if number == 1:
                 _check_plan(path, record, plan)
             elif "session" in record:

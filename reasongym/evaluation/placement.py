@@ -53,7 +53,8 @@ def _budget(config: RunConfig, hardware: Hardware, device: Device, engine: Engin
         asked = int(config.rollout.gpu_memory_utilization * smallest)
         return Budget(where="an engine's GPU", needed=max(asked, engine.weights + engine.overhead), available=smallest,
                       remedy="raise rollout.tensor_parallel, or lower rollout.gpu_memory_utilization")
-    per_node = -(-config.rollout.engines // config.resources.nodes)
+    workers = sum(kind.tensor_parallel for kind in config.rollout.each_engine)
+    per_node = -(-workers // config.resources.nodes)
     return Budget(where="the engines' memory", available=int(hardware.memory_gib * GIB),
-                  needed=HOST_BASE + engine.total * config.rollout.tensor_parallel * per_node,
+                  needed=HOST_BASE + engine.total * per_node,
                   remedy="lower rollout.kv_cache_gib, rollout.engines or --max-new-tokens")

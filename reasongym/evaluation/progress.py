@@ -14,8 +14,8 @@ from rich.live import Live
 from rich.text import Text
 
 from reasongym.evaluation.run import Tally
-from reasongym.tracking.printable import printable
-from reasongym.tracking.step_line import duration
+from reasongym.printable import printable
+from reasongym.tracking.numbers import duration
 
 __all__ = ["Progress"]
 

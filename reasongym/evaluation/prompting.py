@@ -21,6 +21,7 @@ __all__ = [
     "encode",
     "prompts_digest",
     "rows_digest",
+    "short_prompts",
     "template_of",
     "unencoded",
 ]
@@ -67,7 +68,7 @@ def draw_shots(task: Task, split: str, count: int, *, seed: int) -> list[Example
         if any(turn["role"] == "assistant" for turn in example.messages):
             raise ConfigError(message(f"--shots would come before problems that {task.name} shows by itself",
                                       got=f"{len(example.messages)} turns in a prompt", expected="the question alone",
-                                      remedy="add --set shots=0, or leave out --shots"))
+                                      remedy="leave out --shots"))
         if example.solution:
             shown.append(example)
     return shown
@@ -86,10 +87,7 @@ def asked(example: Example, *, system: str | None, shots: Sequence[Example]) -> 
 
 def template_of(tokenizer: Any, thinking: Thinking) -> Template:
     """The tokenizer's chat template. Raises ModelError where there is none, ConfigError where it knows no switch."""
-    template = getattr(tokenizer, "chat_template", None)
-    if not template:
-        raise ModelError(message("the model's tokenizer has no chat template", got=tokenizer.name_or_path,
-                                 expected="an instruction-tuned model", remedy="choose an -Instruct model"))
+    template = _template(tokenizer)
     text = template if isinstance(template, str) else json.dumps(template, sort_keys=True)
     if thinking != "auto" and SWITCH not in text:
         raise ConfigError(message("the chat template has no switch for thinking", got=f"--thinking {thinking}",
@@ -97,19 +95,49 @@ def template_of(tokenizer: Any, thinking: Thinking) -> Template:
     return Template(text, digest_of(text))
 
 
-def encode(example: Example, tokenizer: Any, thinking: Thinking) -> Prompt:
-    """Through the chat template. Raises ModelError where the template refuses the messages."""
-    messages = list(example.messages)
+def encode(example: Example, tokenizer: Any, *, thinking: Thinking = "auto") -> Prompt:
+    """The one way from messages to token ids, of training and of evaluation: the chat template's text, ready to be
+    answered, with the special tokens that the template writes and no others (a tokenizer's own would double the first).
+
+    Raises ModelError where there is no template, for a guessed format would train nonsense; and whatever a template
+    raises, which is a program of the model's.
+    """
+    _template(tokenizer)
     switch = {} if thinking == "auto" else {SWITCH: thinking == "on"}
+    text = tokenizer.apply_chat_template(list(example.messages), tokenize=False, add_generation_prompt=True, **switch)
+    return Prompt(example=example, token_ids=tuple(tokenizer(text, add_special_tokens=False)["input_ids"]), text=text)
+
+
+def short_prompts(examples: Sequence[Example], tokenizer: Any, thinking: Thinking, *, limit: int) -> list[Prompt]:
+    """Those of at most `limit` tokens, in order. Raises DataError where none is, ModelError where the template refuses
+    the messages."""
+    prompts = [_encode_asked(example, tokenizer, thinking) for example in examples]
+    short = [prompt for prompt in prompts if len(prompt.token_ids) <= limit]
+    if not short:
+        raise DataError(message("every prompt is too long",
+                                got=f"{min(len(prompt.token_ids) for prompt in prompts)} tokens in the shortest",
+                                expected=f"at most --max-prompt-tokens {limit}", remedy="raise --max-prompt-tokens"))
+    return short
+
+
+def _template(tokenizer: Any) -> Any:
+    template = getattr(tokenizer, "chat_template", None)
+    if not template:
+        raise ModelError(message("the model's tokenizer has no chat template", got=tokenizer.name_or_path,
+                                 expected="an instruction-tuned model", remedy="choose an -Instruct model"))
+    return template
+
+
+def _encode_asked(example: Example, tokenizer: Any, thinking: Thinking) -> Prompt:
     try:
-        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **switch)
+        return encode(example, tokenizer, thinking=thinking)
+    except ModelError:
+        raise
     except Exception as error:  # boundary: a template is a program of the model's, and raises what it likes
+        roles = dict.fromkeys(turn["role"] for turn in example.messages)
         raise ModelError(message("the chat template does not take the messages",
-                                 got=f"{type(error).__name__}: {error}"[:200],
-                                 expected=f"roles {', '.join(dict.fromkeys(turn['role'] for turn in messages))}",
+                                 got=f"{type(error).__name__}: {error}"[:200], expected=f"roles {', '.join(roles)}",
                                  remedy="leave out --system or --shots")) from error
-    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-    return Prompt(example=example, token_ids=tuple(ids), text=text)
 
 
 def unencoded(example: Example, api: Literal["chat", "completions"]) -> Prompt:

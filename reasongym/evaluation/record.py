@@ -24,7 +24,7 @@ from pydantic import (
 from reasongym.errors import DataError, message
 from reasongym.evaluation.contamination import Overlap
 from reasongym.evaluation.samples import SAMPLES, Sample, read_samples, write_samples
-from reasongym.tracking.atomic import make_folder, write_atomic
+from reasongym.files import make_folder, write_atomic
 
 __all__ = [
     "RESULTS",
@@ -40,6 +40,7 @@ __all__ = [
     "TaskRecord",
     "Tokens",
     "is_result",
+    "read_record",
     "read_result",
     "read_result_samples",
     "write_result",
@@ -255,10 +256,15 @@ def is_result(folder: Path) -> bool:
 
 def read_result(folder: Path) -> Result:
     """The record alone, without the answers. Raises DataError where it is missing, damaged or of another form."""
+    return Result.parse(read_record(folder), str(folder.expanduser() / RESULTS))
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """The same as it was written: with what a later release has added. Raises DataError where there is none."""
     path = folder.expanduser() / RESULTS
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(message(f"no result can be read from {folder}", got=f"{type(error).__name__}: {error}"[:200],
                                 expected=f"a folder with {RESULTS}, as `reasongym eval` writes it",
                                 remedy="check the path; an evaluation that was cut off goes on with "
@@ -266,7 +272,7 @@ def read_result(folder: Path) -> Result:
     if not isinstance(record, dict):
         raise DataError(message(f"{path} is not the record of a result", got=type(record).__name__,
                                 expected="a JSON object", remedy="evaluate again"))
-    return Result.parse(record, str(path))
+    return record
 
 
 def read_result_samples(folder: Path) -> tuple[Sample, ...]:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from reasongym.config.sections import ScoringConfig
 from reasongym.errors import DataError, message
-from reasongym.evaluation.fingerprints import verifier_fingerprint
-from reasongym.evaluation.record import PartRecord, Result
+from reasongym.evaluation.judging import open_judges
+from reasongym.evaluation.record import Result
 from reasongym.evaluation.run import Evaluated, Limits, Tally, evaluate
 from reasongym.evaluation.samples import Answer, Sample
 from reasongym.evaluation.summary import cost, figures
@@ -59,19 +59,20 @@ def scoring_limits(result: Result, workers: int | None = None) -> ScoringConfig:
     return ScoringConfig(**kept, **({"workers": workers} if workers else {}))
 
 
-def rescore(result: Result, samples: Sequence[Sample], *, parts: Sequence[RewardPart], scoring: ScoringPool,
-            limits: Limits, folder: str, watch: Callable[[Tally], None] = lambda tally: None) -> Rescored:
+def rescore(result: Result, samples: Sequence[Sample], *, parts: Sequence[RewardPart], limits: ScoringConfig,
+            folder: str, watch: Callable[[Tally], None] = lambda tally: None) -> Rescored:
     """Verify every answer that came. folder: of `result`, for the record.
 
-    Raises ScoringError as `evaluate` does, DataError where the prompts of `samples` are not numbered without a gap.
+    Raises ScoringError as `evaluate` does and where a verifier changes meanwhile, DataError where the prompts of
+    `samples` are not numbered without a gap.
     """
-    evaluated = _verified(samples, parts, scoring, limits, watch)
+    with open_judges(parts, limits) as judges:
+        evaluated = _verified(samples, parts, judges.pool, Limits(limits.max_error_share, limits.timeout_s), watch)
+        judges.check_unchanged()
     found = figures(evaluated.samples)
     changed: dict[str, Any] = {
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "task": result.task.model_copy(update={"parts": tuple(
-            PartRecord(name=part.name, verifier=part.verifier, weight=part.weight,
-                       fingerprint=verifier_fingerprint(part.verifier)) for part in parts)}),
+        "task": result.task.model_copy(update={"parts": judges.records}),
         "metrics": found.metrics, "counts": found.counts, "shares": found.shares, "tokens": found.tokens,
         "cost": cost(found.tokens, result.cost.price_in, result.cost.price_out) if result.cost else None,
         "rescored_from": {"folder": folder, "created": result.created,

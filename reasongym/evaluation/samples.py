@@ -6,7 +6,7 @@ The file also holds what `reasongym pairs` needs of a run's rollouts (`step`, `m
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from reasongym.errors import DataError, message
 from reasongym.records import Prompt
 from reasongym.tasks import Example
-from reasongym.tracking.atomic import write_atomic
+from reasongym.tracking.answer_rows import write_answers
 from reasongym.verifiers import Status, Verdict
 
 __all__ = ["SAMPLES", "Answer", "Sample", "read_samples", "write_samples"]
@@ -33,10 +33,6 @@ COLUMNS: dict[str, pa.DataType] = {
     "attempts": pa.int32(), "seed": pa.int64(), "engine": pa.int32(), "num_tokens": pa.int32(),
     "num_prompt_tokens": pa.int32(), "prompt_token_ids": pa.list_(pa.int32()), "token_ids": pa.list_(pa.int32()),
     "logprobs": pa.list_(pa.float32()), "mask": pa.list_(pa.bool_()),
-}
-PART_COLUMNS: dict[str, pa.DataType] = {  # one of each a reward part: `score_<part>` and so on
-    "score": pa.float64(), "status": pa.string(), "reason": pa.string(), "extracted": pa.string(),
-    "check_seconds": pa.float64(),
 }
 
 
@@ -100,13 +96,7 @@ def write_samples(path: Path, samples: Sequence[Sample]) -> Path:
 
     Raises ResourceError on a full disk.
     """
-    parts = list(dict.fromkeys(part for sample in samples for part in sample.verdicts))
-    schema = pa.schema([*COLUMNS.items(),
-                        *((f"{kind}_{part}", data_type) for part in parts for kind, data_type in PART_COLUMNS.items())])
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist([_row(sample, parts) for sample in samples], schema=schema), sink,
-                   compression="zstd")
-    return write_atomic(path, sink.getvalue().to_pybytes())
+    return write_answers(path, COLUMNS, [(_row(sample), sample.verdicts) for sample in samples])
 
 
 def read_samples(path: Path) -> tuple[Sample, ...]:
@@ -121,29 +111,19 @@ def read_samples(path: Path) -> tuple[Sample, ...]:
                                 remedy="evaluate again, or name another folder")) from error
 
 
-def _row(sample: Sample, parts: Sequence[str]) -> dict[str, Any]:
+def _row(sample: Sample) -> dict[str, Any]:
     example, answer = sample.prompt.example, sample.answer
     return {
         "step": 0, "group": sample.group, "sample": sample.sample, "task": example.task, "split": example.split,
-        "index": example.index, "prompt": _text(sample.prompt.text), "messages": _json(example.messages),
-        "reference": _json(example.reference), "fields": _json(dict(example.fields)), "completion": _text(answer.text),
-        "reasoning": _text(answer.reasoning), "finish_reason": answer.finish_reason, "error": _text(answer.error),
+        "index": example.index, "prompt": sample.prompt.text, "messages": _json(example.messages),
+        "reference": _json(example.reference), "fields": _json(dict(example.fields)), "completion": answer.text,
+        "reasoning": answer.reasoning, "finish_reason": answer.finish_reason, "error": answer.error,
         "status": None if sample.status is None else str(sample.status), "reward": sample.reward,
         "seconds": answer.seconds, "attempts": answer.attempts, "seed": answer.seed, "engine": answer.engine,
         "num_tokens": answer.num_tokens, "num_prompt_tokens": answer.num_prompt_tokens,
         "prompt_token_ids": sample.prompt.token_ids, "token_ids": answer.token_ids, "logprobs": answer.logprobs,
-        "mask": [True] * len(answer.token_ids or ()), **dict(_part_values(sample, parts)),
+        "mask": [True] * len(answer.token_ids or ()),
     }
-
-
-def _part_values(sample: Sample, parts: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    for part in parts:
-        if verdict := sample.verdicts.get(part):
-            yield f"score_{part}", verdict.score
-            yield f"status_{part}", str(verdict.status)
-            yield f"reason_{part}", _text(verdict.reason)
-            yield f"extracted_{part}", None if verdict.extracted is None else _text(verdict.extracted)
-            yield f"check_seconds_{part}", verdict.seconds
 
 
 def _sample(row: Mapping[str, Any], parts: Sequence[str]) -> Sample:
@@ -171,7 +151,3 @@ def _ids(values: Sequence[int] | None) -> tuple[int, ...] | None:
 def _json(value: object) -> str:
     """Lone surrogates stay escapes of JSON, and are the same when they are read."""
     return json.dumps(value, ensure_ascii=True, default=str)
-
-
-def _text(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")

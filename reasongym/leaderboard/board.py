@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from reasongym.leaderboard.entry import Metric
+from reasongym.leaderboard.labels import told_apart
 from reasongym.leaderboard.published import KNOWN_DATA, is_published
 from reasongym.leaderboard.store import RowMeans, Store, Stored
 from reasongym.leaderboard.ties import Rank, rank
@@ -99,9 +100,9 @@ def read_boards(store: Store, task: str | None = None) -> Boards:
 
 
 def boards_of(results: Iterable[Stored], means: Mapping[int, RowMeans]) -> Boards:
-    """Of results in the order of their entry."""
+    """Of results in the order of their entry; each label tells what the results of its model differ in."""
     by_task: dict[tuple[str, str], list[Stored]] = {}
-    for result in results:
+    for result in told_apart(results):
         by_task.setdefault((result.entry.task, result.entry.split), []).append(result)
     boards = tuple(_board(task, split, found, means) for (task, split), found in sorted(by_task.items()))
     return Boards(boards, _overall(boards))

@@ -19,6 +19,8 @@ __all__ = ["Entry", "Metric", "Sample", "Submission"]
 TOLERANCE = 1e-6
 MOST = 2**63 - 1
 """The largest count a database's column takes."""
+MOST_NUMBER = 2**31 - 1
+"""The same of an answer's number."""
 STATUSES = frozenset({*Status, "missing"})
 UNSCORED = frozenset({Status.ERROR, "missing"})
 
@@ -63,12 +65,14 @@ class Sample(NamedTuple):
 class Entry:
     """A result without its samples: what a board shows, as columns, and `record`, the whole of it as JSON text.
 
-    label: what tells this from other results of the same model (decoding, shots). settings: of the task, JSON.
+    label: what tells this from other results of the same model (decoding, shots). variant: JSON of what else may tell
+    it from them; a board shows of it what differs. settings: of the task, JSON.
     verifier_version: fingerprint of the main part's verifier. created_at: ISO 8601, UTC. headline: the metric that
     ranks. truncated, unparsable, timeouts, errors, missing: answers, of `answers` asked for. seconds: of the
     evaluation. cost: in the currency of its prices, where known. partial: not every answer came. substitute_for: the
     data set that other rows stood in for, or empty. split_rows: of the data's split, None of a generator. overlap:
-    share of the rows that stand in training data, None where none was compared.
+    share of the rows that stand in training data, None where none was compared. run, step: of an evaluation within a
+    training run, see `reading.run_key`; None of any other.
     """
 
     model: str
@@ -99,6 +103,9 @@ class Entry:
     record: str
     split_rows: int | None = None
     overlap: float | None = None
+    variant: str = ""
+    run: str | None = None
+    step: int | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -126,7 +133,7 @@ class Submission:
         estimate, for a headline that is missing or is not what the samples give, and for an answer given twice."""
         made = cls(entry=entry, metrics=tuple(metric._replace(name=storable(metric.name)) for metric in metrics),
                    samples=tuple(map(_storable, samples)))
-        for check in (_check_rows, _check_counts, _check_metrics, _check_samples, _check_headline):
+        for check in (_check_rows, _check_counts, _check_metrics, _check_samples, _check_numbers, _check_headline):
             check(made)
         return made
 
@@ -217,6 +224,21 @@ def _check_samples(made: Submission) -> None:
     if strange:
         raise DataError(message(f"a result of {made.entry.named} holds an unknown verdict", got=sorted(strange),
                                 expected=f"one of {', '.join(sorted(STATUSES))}", remedy="update reasongym"))
+
+
+def _check_numbers(made: Submission) -> None:
+    """What a column does not hold, or gives back as something else: SQLite keeps NaN as nothing."""
+    wrong = next((sample for sample in made.samples if not _is_countable(sample)), None)
+    if wrong is not None:
+        raise DataError(message(f"an answer in a result of {made.entry.named} counts what cannot be",
+                                got=f"row {one_line(wrong.row[:80])}: number {wrong.number}, {wrong.tokens} tokens, "
+                                    f"{wrong.seconds} s", expected=f"numbers from 0, of an answer up to {MOST_NUMBER}",
+                                remedy="evaluate again"))
+
+
+def _is_countable(sample: Sample) -> bool:
+    return (0 <= sample.number <= MOST_NUMBER and (sample.tokens is None or 0 <= sample.tokens <= MOST)
+            and (sample.seconds is None or 0 <= sample.seconds < math.inf))
 
 
 def _is_sound(sample: Sample) -> bool:

@@ -2,7 +2,8 @@
 
 results.json: {"format": FORMAT, "results": [{"digest", "record"}]}; a record is what results.json of an evaluation
 holds. samples.parquet: one row an answer, with the digest of its result. Nothing is taken on trust: columns are made
-from the record anew, the samples must give the headline, and all of it the digest.
+from the record anew, the samples must give the figures, and all of it the digest. The digest is over the record as it
+was written, so that what a later release adds to a record changes nothing here.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import pyarrow.parquet as pq
 
 from reasongym.errors import DataError, message
 from reasongym.evaluation.record import Result
+from reasongym.files import cannot_write, make_folder, refuse_used, write_atomic
 from reasongym.leaderboard.entry import Sample
 from reasongym.leaderboard.reading import submission
+from reasongym.leaderboard.storable import one_line
 from reasongym.leaderboard.store import Added, Store
-from reasongym.tracking.atomic import cannot_write, make_folder, write_atomic
 
 __all__ = ["FORMAT", "export_results", "import_results"]
 
@@ -39,11 +41,9 @@ SCHEMA = pa.schema([
 def export_results(store: Store, folder: Path, *, task: str | None = None) -> int:
     """Write all results, or those of a task; how many. results.json comes last: with it the folder is whole.
 
-    Raises DataError for a folder that is not empty, ResourceError where it cannot be written.
+    Raises ConfigError for a folder that is not empty, ResourceError where it cannot be written.
     """
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise DataError(message(f"{folder} is in use", got="a file, or a folder that is not empty",
-                                expected="a new folder", remedy="choose another --output"))
+    refuse_used(folder)
     make_folder(folder)
     results = store.results(task)
     path = folder / SAMPLES
@@ -64,23 +64,29 @@ def export_results(store: Store, folder: Path, *, task: str | None = None) -> in
 def import_results(store: Store, folder: Path) -> list[Added]:
     """Enter all results of an exported folder, each whole or not at all; those that are there already stay as they are.
 
-    Raises DataError where the folder is no export, or was changed since.
+    Nothing in the store gives way to an import: a run's id stands in every export, and anyone could write it into a
+    record. Raises DataError where the folder is no export, or was changed since.
     """
     listed = _listed(folder / RESULTS)
     added = []
     for digest, samples in _by_result(folder / SAMPLES, list(listed)):
-        made = submission(Result.parse(listed[digest], f"result {digest[:12]} of {folder}"), samples)
+        written = listed[digest]
+        made = submission(Result.parse(written, f"result {digest[:12]} of {folder}"), samples, written)
         if made.digest != digest:
             raise DataError(message(f"a result of {made.entry.named} in {folder} was changed after its export",
                                     got=f"digest {made.digest[:12]}", expected=digest[:12],
                                     remedy="ask for the export again"))
-        added.append(store.add(made))
+        added.append(store.add(made, replace=False))
     return added
 
 
 def _listed(path: Path) -> dict[str, Mapping[str, Any]]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
+        if "schema_version" in found:
+            raise DataError(message(f"{path.parent} is a result, and no export", got="what `reasongym eval` wrote",
+                                    expected="what `reasongym leaderboard export` wrote",
+                                    remedy=f"reasongym leaderboard add {path.parent}"))
         if found["format"] != FORMAT:
             raise ValueError(f"format {found['format']!r}")
         listed: dict[str, Mapping[str, Any]] = {
@@ -88,7 +94,9 @@ def _listed(path: Path) -> dict[str, Mapping[str, Any]]:
         if strange := [digest for digest in listed if not re.fullmatch("[0-9a-f]{64}", digest)]:
             raise ValueError(f"digest {strange[0]!r}")
         return listed
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except DataError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise _unreadable(path, error) from error
 
 
@@ -111,6 +119,8 @@ def _by_result(path: Path, digests: Sequence[str]) -> Iterator[tuple[str, list[S
 def _read(path: Path) -> Iterable[tuple[str, Sample]]:
     try:
         with pq.ParquetFile(path) as file:
+            if later := sorted({*file.schema_arrow.names} - {*SCHEMA.names}):
+                raise ValueError(f"the column {one_line(later[0][:80])!r} of a later release: update reasongym")
             for batch in file.iter_batches(batch_size=ROWS, columns=SCHEMA.names):
                 for row in batch.cast(SCHEMA).to_pylist():
                     if any(row[name] is None for name in SCHEMA.names if name not in OPTIONAL):

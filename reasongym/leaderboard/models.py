@@ -49,7 +49,9 @@ def _result() -> Column[int]:
                   autoincrement=False)
 
 
-# `Entry`, with its digest and the time of its entry (UTC). answers_digest: None of a result without samples.
+# `Entry`, with its digest and the time of its entry (UTC). answers_digest: None of a result without samples. Of one
+# step of a training run, judged by one version of a verifier, there is one result; other results have no run, and NULLs
+# are all different.
 RESULTS = Table(
     "results", METADATA, Column("id", BIG, primary_key=True), Column("digest", String(64), nullable=False, unique=True),
     Column("added_at", DateTime(), nullable=False),
@@ -59,7 +61,10 @@ RESULTS = Table(
     *_numbers("seconds"), Column("cost", Double()), Column("partial", Boolean(), nullable=False),
     *_texts("headline", "substitute_for"), *_counts("num_samples"), *_texts("record"),
     Column("split_rows", BigInteger()), Column("overlap", Double()), Column("answers_digest", String(64)),
-    Index("results_by_task", "task", "split"))
+    Column("variant", Text(), nullable=False, server_default=""),
+    Column("run", String(64)), Column("step", BigInteger()),
+    Index("results_by_task", "task", "split"),
+    Index("results_by_step", "run", "step", "verifier_version", unique=True))
 
 # `Metric` of a result.
 METRICS = Table("metrics", METADATA, _result(), Column("name", Text(), primary_key=True),

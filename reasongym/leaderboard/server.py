@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import threading
-from collections.abc import Callable
 
 from reasongym.leaderboard.board import Boards, Line, read_boards
 from reasongym.leaderboard.formats import as_json
@@ -12,39 +10,33 @@ from reasongym.leaderboard.pages import CHUNK, answers_index, board_page, result
 from reasongym.leaderboard.site import ASSETS
 from reasongym.leaderboard.store import Store
 from reasongym.pages.answers import answers_file
-from reasongym.pages.markup import asset
-from reasongym.pages.serving import Page, Server
+from reasongym.pages.serving import Page, Routes, Server
 
 __all__ = ["PageServer", "Pages"]
 
 
 class Pages:
-    """Path -> page. The boards are made anew when a result has been entered since."""
+    """What a server answers with. The boards are made anew when the store holds other results."""
 
     def __init__(self, store: Store, *, title: str) -> None:
         """title: what the pages are headed."""
         self._store, self._title = store, title
         self._lock = threading.Lock()
-        self._boards: tuple[int, Boards] = (-1, Boards((), ()))
+        self._boards: tuple[tuple[str, ...], Boards] = ((), Boards((), ()))
 
-    def page(self, path: str) -> Page | None:
-        """None where there is no such page. Raises ReasongymError where the store does not answer."""
-        routes: tuple[tuple[str, Callable[..., Page | None]], ...] = (
-            (r"/(?:index\.html)?", self._index), (r"/boards\.json", self._json), (r"/assets/([a-z.]+)", self._asset),
-            (r"/results/([0-9a-f]+)/(?:index\.html)?", self._result),
-            (r"/results/([0-9a-f]+)/index\.js", self._statuses),
-            (r"/results/([0-9a-f]+)/([0-9]{1,9})\.js", self._answers))
-        for pattern, make in routes:
-            if found := re.fullmatch(pattern, path):
-                return make(*found.groups())
-        return None
+    @property
+    def routes(self) -> Routes:
+        """Each raises ReasongymError where the store does not answer."""
+        return {r"index\.html": self._index, r"boards\.json": self._json,
+                r"results/([0-9a-f]+)/index\.html": self._result, r"results/([0-9a-f]+)/index\.js": self._statuses,
+                r"results/([0-9a-f]+)/([0-9]{1,9})\.js": self._answers}
 
     def boards(self) -> Boards:
         """As the store is now."""
-        count = self._store.count()  # results are only ever added
+        digests = self._store.digests()  # a number of results would not tell that one took the place of another
         with self._lock:
-            if self._boards[0] != count:
-                self._boards = (count, read_boards(self._store))
+            if self._boards[0] != digests:
+                self._boards = (digests, read_boards(self._store))
             return self._boards[1]
 
     def _index(self) -> Page:
@@ -52,9 +44,6 @@ class Pages:
 
     def _json(self) -> Page:
         return Page("json", as_json(self.boards()))
-
-    def _asset(self, name: str) -> Page | None:
-        return Page(name.rpartition(".")[2], asset(name)) if name in ASSETS else None
 
     def _result(self, name: str) -> Page | None:
         line = self._line(name)
@@ -79,4 +68,4 @@ class PageServer(Server):
 
     def __init__(self, store: Store, *, host: str, port: int, title: str) -> None:
         """port: 0 takes a free one. title: what the pages are headed. Raises ResourceError where it cannot listen."""
-        super().__init__(Pages(store, title=title).page, host=host, port=port)
+        super().__init__(Pages(store, title=title).routes, assets=ASSETS, host=host, port=port)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from reasongym.errors import ConfigError, message
 from reasongym.leaderboard.board import Board, Line, read_boards
 from reasongym.leaderboard.formats import as_json
 from reasongym.leaderboard.pages import CHUNK, answers_index, board_page, result_page
@@ -16,14 +17,20 @@ from reasongym.pages.markup import asset
 __all__ = ["ASSETS", "write_site"]
 
 ASSETS = ("board.js", "math.js", "page.js", "samples.js", "style.css")
-MARK = "assets/samples.js"  # a folder with it is a site of ours, and may be replaced
+MARK = "assets/leaderboard"  # a folder with it is a site of ours, and may be replaced
+MARKED = "Written by `reasongym leaderboard site`, which replaces the whole folder when it writes there again.\n"
+OF_RUNS = "assets/runs.js"
 
 
 def write_site(store: Store, folder: Path, *, title: str) -> Path:
     """The first page of a site that is there whole or, where something goes wrong, as it was before.
 
-    Raises DataError where `folder` holds something else, ResourceError where it cannot be written.
+    Raises ConfigError where `folder` holds something else, ResourceError where it cannot be written.
     """
+    if (folder.expanduser() / OF_RUNS).is_file():
+        raise ConfigError(message(f"{folder} holds the pages of training runs", got="what `reasongym runs` wrote",
+                                  expected="a new folder, or a leaderboard's pages",
+                                  remedy="choose another --output; the two do not share a folder"))
     return write_pages(folder, _files(store, title), mark=MARK)
 
 
@@ -31,6 +38,7 @@ def _files(store: Store, title: str) -> Iterator[tuple[str, str]]:
     boards = read_boards(store)
     yield "index.html", board_page(boards, title=title)
     yield "boards.json", as_json(boards)
+    yield MARK, MARKED
     for name in ASSETS:
         yield f"assets/{name}", asset(name)
     for line in _lines(boards.boards):

@@ -1,41 +1,31 @@
 """The results store: what enters once stays once, whoever else writes at the same moment.
 
 A result is one transaction, samples included: it is there whole or not at all. `digest` is its identity, so entering it
-again changes nothing.
+again changes nothing. Only a result of a training run's step gives way: to a later one of the same step.
 """
 
 from __future__ import annotations
 
-import array
 import contextlib
-import hashlib
 import json
-import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from datetime import UTC, datetime
+from dataclasses import dataclass, fields
+from datetime import datetime
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import func, select
 
 from reasongym.errors import UnknownNameError, message
 from reasongym.leaderboard.connecting import connect, database_errors, read_url, shown
 from reasongym.leaderboard.entry import Entry, Metric, Sample, Submission
 from reasongym.leaderboard.migrating import migrate
 from reasongym.leaderboard.models import METRICS, RESULTS, SAMPLES, SCORES
+from reasongym.leaderboard.writing import Added, column_of, enter, unpacked, withdraw
 
 __all__ = ["Added", "RowMeans", "Store", "Stored"]
 
-BATCH = 500  # samples to one statement
 SHORT_DIGEST = 16
-
-
-class Added(NamedTuple):
-    """new: False where the same result had been entered before."""
-
-    digest: str
-    new: bool
 
 
 class RowMeans(NamedTuple):
@@ -101,14 +91,21 @@ class Store:
         """For people: without a password."""
         return shown(self.url)
 
-    def add(self, made: Submission) -> Added:
-        """Enter a result with all its samples. Raises ResourceError; nothing of it is then in the store."""
-        digest = made.digest
+    def add(self, made: Submission, *, replace: bool = True) -> Added:
+        """Enter a result with all its samples. Raises ResourceError; nothing of it is then in the store.
+
+        replace: one of the same step of the same training run gives way to it, unless that was made later.
+        """
         with database_errors(self.url), self._engine.execution_options(writes=True).begin() as connection:
-            number = _insert_result(connection, digest, made)
-            if number is not None:
-                _insert_rest(connection, number, made)
-        return Added(digest, number is not None)
+            return enter(connection, made, replace=replace)
+
+    def withdraw(self, run: str, *, after: int) -> int:
+        """Take out the results of a training run's steps after `after`, which it makes anew; how many there were.
+
+        run: `reading.run_key`. Raises ResourceError; all of them are then still there.
+        """
+        with database_errors(self.url), self._engine.execution_options(writes=True).begin() as connection:
+            return withdraw(connection, run, after)
 
     def results(self, task: str | None = None) -> list[Stored]:
         """All of them, or those of a task, in the order of their entry. Records and samples are not read."""
@@ -135,9 +132,14 @@ class Store:
         return found[0]
 
     def record(self, result_id: int) -> str:
-        """The whole record of a result, JSON."""
+        """The whole record of a result, JSON. Raises UnknownNameError where it is not there any more."""
         with database_errors(self.url), self._engine.begin() as connection:
-            return str(connection.execute(select(RESULTS.c.record).where(RESULTS.c.id == result_id)).scalar_one())
+            found = connection.execute(select(RESULTS.c.record).where(RESULTS.c.id == result_id)).scalar()
+        if found is None:
+            raise UnknownNameError(message(f"result {result_id} is not in {self.address} any more",
+                                           got="a result that another took the place of", expected="one that is there",
+                                           remedy="try again"))
+        return str(found)
 
     def row_means(self, result_ids: Sequence[int]) -> dict[int, RowMeans]:
         """By result; those that came without samples are left out."""
@@ -147,12 +149,12 @@ class Store:
             first = {row.rows_digest: row.result_id for row in rows}  # read once for all results of the same rows
             keys = select(SCORES.c.rows_digest, SCORES.c.rows).where(SCORES.c.result_id.in_(first.values()))
             parsed = {digest: json.loads(text) for digest, text in connection.execute(keys)}
-        return {row.result_id: RowMeans(row.rows_digest, parsed[row.rows_digest], _unpacked(row.means))
-                for row in rows}
+        return {row.result_id: RowMeans(row.rows_digest, parsed[row.rows_digest], unpacked(row.means))
+                for row in rows if row.rows_digest in parsed}  # else it was replaced between the two reads
 
     def samples(self, result_id: int, start: int = 0, count: int | None = None) -> list[Sample]:
         """`count` samples of a result from place `start`, or all from there on."""
-        columns = [SAMPLES.c[_column(name)] for name in Sample._fields]
+        columns = [SAMPLES.c[column_of(name)] for name in Sample._fields]
         asked = select(*columns).where(SAMPLES.c.result_id == result_id, SAMPLES.c.place >= start)
         if count is not None:
             asked = asked.where(SAMPLES.c.place < start + count)
@@ -165,61 +167,18 @@ class Store:
         with database_errors(self.url), self._engine.begin() as connection:
             return list(connection.execute(asked).scalars())
 
+    def digests(self) -> tuple[str, ...]:
+        """Of all results, in the order of their entry: equal ones are of the same store."""
+        with database_errors(self.url), self._engine.begin() as connection:
+            return tuple(connection.execute(select(RESULTS.c.digest).order_by(RESULTS.c.id)).scalars())
+
     def count(self) -> int:
         """Results in the store."""
         with database_errors(self.url), self._engine.begin() as connection:
             return connection.execute(select(func.count()).select_from(RESULTS)).scalar_one()
 
 
-def _insert_result(connection: Connection, digest: str, made: Submission) -> int | None:
-    """The new row's key, or None where the digest is there: on PostgreSQL, once a rival's transaction is decided."""
-    values = {_column(name): value for name, value in asdict(made.entry).items()}
-    from sqlalchemy.dialects import postgresql, sqlite  # both take time to import, and a reader needs neither
-
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    added: int | None = connection.execute(
-        insert(RESULTS).values(**values, digest=digest, num_samples=len(made.samples),
-                               answers_digest=made.answers_digest, added_at=datetime.now(UTC).replace(tzinfo=None))
-        .on_conflict_do_nothing(index_elements=["digest"]).returning(RESULTS.c.id)).scalar()
-    return added
-
-
-def _insert_rest(connection: Connection, number: int, made: Submission) -> None:
-    connection.execute(METRICS.insert(), [{"result_id": number, **metric._asdict()}
-                                                    for metric in made.metrics])
-    if means := made.row_means():
-        keys = json.dumps(list(means))
-        connection.execute(SCORES.insert(), {
-            "result_id": number, "rows": keys, "rows_digest": hashlib.sha256(keys.encode()).hexdigest(),
-            "means": _packed(list(means.values()))})
-    for start in range(0, len(made.samples), BATCH):
-        connection.execute(SAMPLES.insert(), [
-            {"result_id": number, "place": place, **{_column(name): value for name, value in sample._asdict().items()}}
-            for place, sample in enumerate(made.samples[start:start + BATCH], start)])
-
-
 def _stored(row: Any, metrics: dict[str, Metric]) -> Stored:
-    values = {field.name: row[_column(field.name)] for field in fields(Entry) if field.name != "record"}
+    values = {field.name: row[column_of(field.name)] for field in fields(Entry) if field.name != "record"}
     return Stored(id=row["id"], digest=row["digest"], added_at=row["added_at"], entry=Entry(**values, record=""),
                   metrics=metrics, num_samples=row["num_samples"], answers_digest=row["answers_digest"])
-
-
-def _column(name: str) -> str:
-    """A field's column: two of them would be words of SQL."""
-    return {"commit": "commit_hash", "row": "data_row"}.get(name, name)
-
-
-def _packed(means: Sequence[float]) -> bytes:
-    packed = array.array("d", means)
-    if sys.byteorder == "big":
-        packed.byteswap()
-    return packed.tobytes()
-
-
-def _unpacked(data: bytes) -> array.array[float]:
-    unpacked = array.array("d")
-    unpacked.frombytes(data)
-    if sys.byteorder == "big":
-        unpacked.byteswap()
-    return unpacked
-

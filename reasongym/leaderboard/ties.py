@@ -9,9 +9,10 @@ that are not different tie with the leader; the best of the others leads the nex
 
 Single answers to the same rows, the common case, are counted as bits: a board of 200 results needs thousands of tests.
 
-Rows are paired that both results scored. Results without samples, or with fewer than MIN_SHARED rows in common, are
-compared by their intervals, as if of independent rows: a weaker test. Being tied is no proof of being equal, and of two
-that tie with a leader one may beat the other.
+Rows are paired that both results scored, where these are at least half of the rows of either: a test of twenty rows
+says little of two results of a thousand. Others, and results without samples, are compared by their intervals, as if of
+independent rows: a weaker test, and one of many rows. With fewer than LEAST_ROWS in one of the two they are not told
+apart. Being tied is no proof of being equal, and of two that tie with a leader one may beat the other.
 """
 
 from __future__ import annotations
@@ -30,7 +31,11 @@ from reasongym.leaderboard.store import RowMeans, Stored
 __all__ = ["ALPHA", "Rank", "holm", "mcnemar", "p_value", "rank"]
 
 ALPHA = 0.05
-MIN_SHARED = 20
+LEAST_SHARED = 0.5
+"""Of the rows of the larger result: with fewer in common, two results are compared by their intervals."""
+LEAST_ROWS = 20
+"""Of each of two results that are compared by their intervals: normal ones, which fewer rows do not give. The paired
+test is exact for few rows; of five it tells nothing apart."""
 EXACT = 200  # 1 ms; 1,300 take 20, and a board of 200 results needs thousands of tests before it is shown
 CLEAR = 5.5  # p below 4e-8: different, whatever the number of results it is corrected for
 NORMAL = NormalDist()
@@ -69,9 +74,9 @@ def _p_of(first: Stored, second: Stored, means: Mapping[int, RowMeans], bits: Ma
 
 
 def _bits(found: RowMeans) -> int | None:
-    """A bit a row, set where it is right; None where a row is right in part, or where there are too few."""
+    """A bit a row, set where it is right; None where a row is right in part."""
     means = found.means
-    if len(means) < MIN_SHARED or means.count(0.0) + means.count(1.0) != len(means):
+    if means.count(0.0) + means.count(1.0) != len(means):
         return None
     return int.from_bytes(bytes(map(int, means)), "little")
 
@@ -105,14 +110,16 @@ def p_value(first: Metric, second: Metric, first_rows: RowMeans | None, second_r
         if (clear := _least_z(first_rows, second_rows)) > CLEAR:
             return 2 * (1 - NORMAL.cdf(clear))
         differences, shared = _differences(first_rows, second_rows)
-        if shared >= MIN_SHARED:
+        if shared >= LEAST_SHARED * max(len(first_rows.means), len(second_rows.means)):
             return _paired(differences)
+    if min(first.prompts, second.prompts) < LEAST_ROWS:
+        return 1.0
     return _normal(first.mean - second.mean, math.hypot(_error(first), _error(second)))
 
 
 def _least_z(first: RowMeans, second: RowMeans) -> float:
     """The statistic is at least this, as no difference is larger than 1: most pairs of a long board need no more."""
-    if first.digest != second.digest or len(first.means) < MIN_SHARED:
+    if first.digest != second.digest:
         return 0.0
     return abs(math.fsum(first.means) - math.fsum(second.means)) / math.sqrt(len(first.means))
 

@@ -7,8 +7,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from reasongym.errors import DataError, message
-from reasongym.tracking.atomic import cannot_write, make_folder
+from reasongym.files import cannot_write, make_folder, refuse_used
 
 __all__ = ["write_pages"]
 
@@ -17,12 +16,11 @@ def write_pages(folder: Path, files: Iterable[tuple[str, str]], *, mark: str) ->
     """The first page of a folder that is there whole or, where something goes wrong, as it was before.
 
     files: (path below the folder, text). mark: one of these paths, by which a folder is known to be of the same kind.
-    Raises DataError where `folder` holds something else, ResourceError where it cannot be written.
+    Raises ConfigError where `folder` holds something else, ResourceError where it cannot be written.
     """
     folder = folder.expanduser().resolve()
-    if folder.exists() and not (folder.is_dir() and ((folder / mark).is_file() or not any(folder.iterdir()))):
-        raise DataError(message(f"{folder} is in use", got="a file, or a folder of something else",
-                                expected="a new folder, or pages to be replaced", remedy="choose another --output"))
+    if not (folder / mark).is_file():
+        refuse_used(folder)
     make_folder(folder.parent)
     unfinished = folder.with_name(f".{folder.name}.{os.getpid()}.new")
     replaced = folder.with_name(f".{folder.name}.{os.getpid()}.old")

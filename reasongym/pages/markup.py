@@ -8,9 +8,9 @@ from importlib import resources
 from string import Template
 from typing import Any
 
-from reasongym.tracking.printable import printable
+from reasongym.printable import printable
 
-__all__ = ["asset", "cell", "flat", "frame", "heads", "marks", "safe"]
+__all__ = ["asset", "cell", "flat", "frame", "heads", "marks", "safe", "single"]
 
 
 def safe(text: object) -> str:
@@ -26,9 +26,20 @@ def asset(name: str) -> str:
 def frame(*, title: str, header: str, main: str, footer: str, depth: int, scripts: Sequence[str]) -> str:
     """A page. header, main, footer: HTML. depth: folders below the first page. scripts: of assets/, in their order."""
     root = "../" * depth
-    tags = "\n".join(f'<script src="{root}assets/{name}" defer></script>' for name in scripts)
-    return Template(asset("page.html")).substitute(title=safe(title), root=root, scripts=tags, header=header, main=main,
-                                                   footer=footer)
+    loaded = [f'<link rel="stylesheet" href="{root}assets/style.css">',
+              *(f'<script src="{root}assets/{name}" defer></script>' for name in scripts)]
+    return _document(title, "script-src 'self'; style-src 'self'", "\n".join(loaded), header, main, footer)
+
+
+def single(*, title: str, header: str, main: str, footer: str, style: str) -> str:
+    """A page in one file, without a script. style: CSS beside that of assets/."""
+    sheet = f"<style>\n{asset('style.css')}{style}</style>"
+    return _document(title, "style-src 'unsafe-inline'", sheet, header, main, footer)
+
+
+def _document(title: str, policy: str, head: str, header: str, main: str, footer: str) -> str:
+    return Template(asset("page.html")).substitute(title=safe(title), policy=policy, head=head, header=header,
+                                                   main=main, footer=footer)
 
 
 def marks(texts: Iterable[str]) -> str:

@@ -8,15 +8,16 @@ or write the pages as files.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import NamedTuple, Self
 
 from reasongym.errors import ReasongymError, ResourceError, message
+from reasongym.pages.markup import asset
 
-__all__ = ["LOOPBACK", "Page", "Server"]
+__all__ = ["LOOPBACK", "Page", "Routes", "Server"]
 
 KINDS = {"html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8",
          "css": "text/css; charset=utf-8", "json": "application/json"}
@@ -34,13 +35,20 @@ class Page(NamedTuple):
     text: str
 
 
+Routes = Mapping[str, Callable[..., Page | None]]
+"""Pattern of a path below the root -> what makes its page of the pattern's groups, None where there is none. A path
+that ends with a slash is that of its index.html."""
+
+
 class Server:
     """Listens from the start; serves in `run`, until another thread calls `stop`, or an interrupt."""
 
-    def __init__(self, find: Callable[[str], Page | None], *, host: str, port: int) -> None:
-        """find: path -> page, None where there is none; called from several threads. A ReasongymError of it is told
-        in the log and answered with 503. port: 0 takes a free one. Raises ResourceError where it cannot listen."""
-        handler = type("Handler", (_Handler,), {"find": staticmethod(find), "only_local": host in LOOPBACK})
+    def __init__(self, routes: Routes, *, assets: Collection[str], host: str, port: int) -> None:
+        """routes: called from several threads; a ReasongymError of one is told in the log and answered with 503.
+        assets: files of assets/ that the pages load. port: 0 takes a free one. Raises ResourceError where it cannot
+        listen."""
+        given = {"routes": routes, "assets": assets, "only_local": host in LOOPBACK}
+        handler = type("Handler", (_Handler,), given)
         try:
             self._server = ThreadingHTTPServer((host, port), handler)
         except OSError as error:
@@ -71,7 +79,8 @@ class Server:
 class _Handler(BaseHTTPRequestHandler):
     """GET and HEAD alone; the base class answers any other method with 501."""
 
-    find: Callable[[str], Page | None]
+    routes: Routes
+    assets: Collection[str]
     only_local: bool
     timeout = REQUEST_S
     protocol_version = "HTTP/1.1"
@@ -83,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.FORBIDDEN, Page("json", '{"error": "not a name of this machine"}\n'))
             return
         try:
-            page = self.find(self.path.partition("?")[0])
+            page = self._page(self.path.partition("?")[0])
         except ReasongymError as error:
             self.log_error("%s", error)
             self._answer(HTTPStatus.SERVICE_UNAVAILABLE, Page("json", '{"error": "cannot be read now"}\n'))
@@ -102,6 +111,16 @@ class _Handler(BaseHTTPRequestHandler):
         """A connection that a browser keeps open and does not use is no error."""
         if "timed out" not in format:
             super().log_error(format, *args)
+
+    def _page(self, path: str) -> Page | None:
+        name = path.removeprefix("/") + ("index.html" if path.endswith("/") else "")
+        folder, _, file = name.rpartition("/")
+        if folder == "assets":
+            return Page(file.rpartition(".")[2], asset(file)) if file in self.assets else None
+        for pattern, make in self.routes.items():
+            if found := re.fullmatch(pattern, name):
+                return make(*found.groups())
+        return None
 
     def _names_this_machine(self) -> bool:
         host = self.headers.get("Host", "")

@@ -6,10 +6,11 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from shlex import quote
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Self, TextIO
 
 from rich.console import Console
 from rich.live import Live
@@ -17,9 +18,11 @@ from rich.panel import Panel
 from rich.spinner import Spinner
 from rich.text import Text
 
-from reasongym.tracking.printable import printable
-from reasongym.tracking.step_line import StepLine, duration
-from reasongym.tracking.summary import next_commands, summary_rows
+from reasongym.printable import printable
+from reasongym.tracking.numbers import duration
+from reasongym.tracking.overview.health import health
+from reasongym.tracking.overview.run import Run
+from reasongym.tracking.step_line import StepLine
 
 __all__ = ["Progress"]
 
@@ -116,13 +119,18 @@ class Progress:
         else:
             self._console.print(Panel(Text(printable(text), "bold"), border_style="bold yellow", title="please read"))
 
-    def summary(self, folder: Path, metrics: Sequence[Mapping[str, Any]], task: str, model: str) -> None:
-        """The end of a run: what was gained, where it lies, what to type next. `model`: what training began from."""
+    def summary(self, folder: Path, task: str, model: str) -> None:
+        """The end of a run: what was gained, what went wrong, where it lies, what to type next. `model`: what training
+        began from."""
+        told = health(Run(folder))
         self._print(Text(""))
-        rows = {**summary_rows(metrics), "started from": model, "run folder": str(folder)}
-        self.header(rows)
+        rows = {name: (f"{value} ({below})" if below else value).replace("→", "->")  # not every terminal has it
+                for name, value, below in told.tiles}
+        self.header(rows | {"Started from": model, "Run folder": str(folder)})
+        for what, remedy in told.findings:
+            self._print(Text(f"{what}\n  {remedy}", "yellow"))
         self._print(Text("Next:", "bold"))
-        for command in next_commands(folder, task):
+        for command in _next_commands(folder, task):
             self._print(Text(printable(f"  {command}"), "green"))
 
     def _print(self, text: Text) -> None:
@@ -141,3 +149,17 @@ class Progress:
         counts = [f"{name} {done}/{total}" if total else name for name, (done, total) in self._phases.items()]
         elapsed = duration(self._clock() - self._phase_start)
         return printable(f"step {self._phase_step}/{self._total}: " + " · ".join([*counts, elapsed]))
+
+
+def _next_commands(folder: Path, task: str) -> list[str]:
+    """Lines for a shell, and for Python where they say so."""
+    final, config = folder / "final", folder / "config.yaml"
+    return [
+        f"reasongym report {quote(str(folder))}",
+        f"tensorboard --logdir {quote(str(folder / 'tensorboard'))}",
+        f"reasongym eval --model {quote(str(final))} --task {quote(task)} --recipe {quote(str(config))}",
+        "python:",
+        "  from transformers import AutoModelForCausalLM, AutoTokenizer",
+        f"  model = AutoModelForCausalLM.from_pretrained({str(final)!r})",
+        f"  tokenizer = AutoTokenizer.from_pretrained({str(final)!r})",
+    ]

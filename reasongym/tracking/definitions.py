@@ -18,9 +18,15 @@ METRICS: dict[str, MetricInfo] = {
     **ROLLOUT_METRICS,
     **TRAINING_METRICS,
     "sync/seconds": MetricInfo(
-        "Time the engines wait for new weights.",
+        "Time until every engine has the new weights.",
         "wall time of the transfer, in seconds",
         "Growing: the host is short of memory.",
+    ),
+    "sync/pause_seconds": MetricInfo(
+        "How long an engine samples nothing for a transfer: the longest of the engines.",
+        "wall time in seconds from the end of the last step of sampling to the release; under "
+        "`rollout.in_flight: drain` what is in flight ends in it",
+        "As long as sync/seconds after the first: nothing is prepared beside the old weights (GPUs, several workers).",
     ),
     "sync/verify_seconds": MetricInfo(
         "Time to compare checksums of engine and trainer.",

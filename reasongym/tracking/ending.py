@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from reasongym.errors import CheckpointError, ResourceError, UserError
-from reasongym.tracking.atomic import write_atomic
+from reasongym.files import write_atomic
 
 __all__ = ["Ending", "State", "failure_recorded", "state_of", "write_ending"]
 
@@ -55,18 +55,16 @@ def failure_recorded(folder: Path) -> Iterator[None]:
 def state_of(folder: Path) -> Ending:
     """Whether a run goes on and, if not, how it ended. Of a run without a record of that, what its files tell.
 
-    A run goes on while its process holds the folder's lock; over a network file system that does not share locks, a
-    run of another machine counts as failed until it has ended.
+    A run goes on while its process holds the folder's lock and has recorded no end; over a network file system that
+    does not share locks, a run of another machine counts as failed until it has ended.
     """
-    if _is_locked(folder / LOCK):
-        return Ending("running")
     recorded = _recorded(folder / FILE)
     if recorded:
         return recorded
+    if _is_locked(folder / LOCK):
+        return Ending("running")
     if (folder / "final").is_dir():
         return Ending("finished")
-    if _written(folder / "report.html") >= _written(folder / "metrics.jsonl") > 0:
-        return Ending("stopped")
     return Ending("failed", "no process writes to it, and it recorded no end: it was killed")
 
 
@@ -89,10 +87,3 @@ def _recorded(path: Path) -> Ending | None:
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
     return Ending(state, why) if state in {"finished", "stopped", "failed"} else None
-
-
-def _written(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reasongym.errors import ConfigError, message
-from reasongym.tracking.atomic import make_folder, write_atomic
+from reasongym.files import make_folder, refuse_used, write_atomic
 
 __all__ = ["RunFolder"]
 
@@ -24,10 +24,8 @@ class RunFolder:
         if self.path.exists() and not self.path.is_dir():
             raise ConfigError(message(f"{self.path} is not a folder", got="a file of that name",
                                       expected="a folder, or nothing", remedy="choose another `name` for the run"))
-        if not resume and self.path.is_dir() and any(self.path.iterdir()):
-            raise ConfigError(message(f"the run folder {self.path} is in use", got="a folder that is not empty",
-                                      expected="a new name, so that no run is written over",
-                                      remedy="pass --resume to continue that run, or choose another `name`"))
+        if not resume:
+            refuse_used(self.path, remedy="pass --resume to continue that run, or choose another `name`")
         for folder in (self.path, self.rollouts, self.checkpoints):
             make_folder(folder)
 

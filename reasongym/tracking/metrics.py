@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reasongym.errors import DataError, message
-from reasongym.tracking.atomic import cannot_write, write_atomic
+from reasongym.files import cannot_write, write_atomic
 from reasongym.tracking.folder import RunFolder
 
 __all__ = ["MetricsLog", "read_metrics"]

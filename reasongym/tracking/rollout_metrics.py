@@ -47,6 +47,12 @@ ROLLOUT_METRICS: dict[str, MetricInfo] = {
         "groups with max == min reward / groups",
         "Near 1: the task is too hard or too easy for this policy; change the level or enlarge the group.",
     ),
+    "rollout/abandoned_groups": MetricInfo(
+        "Groups that were begun and broken off, because enough others had ended before (rollout.oversample).",
+        "groups begun - groups taken; 0 without a surplus",
+        "At its most, and rollout/seconds as without a surplus: the same prompts are slow every time, and fill it; use "
+        "rollout.mode=async.",
+    ),
     "rollout/rounds": MetricInfo(
         "Times that dynamic sampling asked for prompts in the step.",
         "number of rounds, at most algorithm.dynamic_sampling.max_rounds",
@@ -71,7 +77,8 @@ ROLLOUT_METRICS: dict[str, MetricInfo] = {
     "rollout/staleness_mean": MetricInfo(
         "Age of the groups trained on (rollout.mode=async).",
         "mean over groups of the policy's version - the version when the group's sampling began",
-        "At rollout.max_staleness throughout: engines are ahead, and a smaller bound costs nothing.",
+        "At rollout.max_staleness as a rule, for prompts are begun as soon as it allows; whether it helps, "
+        "rollout/queued_groups says.",
     ),
     "rollout/staleness_max": MetricInfo(
         "Age of the oldest group trained on (rollout.mode=async).",
@@ -86,7 +93,8 @@ ROLLOUT_METRICS: dict[str, MetricInfo] = {
     "rollout/queued_groups": MetricInfo(
         "Groups that are complete and wait to be trained on (rollout.mode=async).",
         "complete groups that are left when a batch is taken",
-        "Always high: engines are ahead of the ranks.",
+        "A batch or more each time: engines are ahead, and rollout.max_staleness may be smaller by as many batches at "
+        "no cost.",
     ),
     "rollout/open_groups": MetricInfo(
         "Groups that are being sampled or verified (rollout.mode=async).",

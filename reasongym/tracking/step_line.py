@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-__all__ = ["StepLine", "duration"]
+from reasongym.tracking.numbers import duration
+
+__all__ = ["StepLine"]
 
 
 class Column(NamedTuple):
@@ -16,16 +18,6 @@ class Column(NamedTuple):
     width: int
     rank: int
     shown: Callable[[float], str]
-
-
-def duration(seconds: float) -> str:
-    """`12 s`, `3 min 05 s`, `2 h 07 min`."""
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
 class StepLine:

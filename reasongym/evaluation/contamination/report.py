@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from reasongym.evaluation.contamination.overlap import Compared, Pair
 from reasongym.evaluation.contamination.record import Overlap, SideOverlap
-from reasongym.tracking.printable import printable
+from reasongym.printable import printable
 
 __all__ = ["FORMAT", "as_json", "sentence", "table"]
 

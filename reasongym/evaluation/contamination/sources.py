@@ -14,10 +14,11 @@ from reasongym import registry
 from reasongym.errors import DataError, message
 from reasongym.evaluation.contamination.corpus import KINDS, Document, files_of, read_file
 from reasongym.evaluation.contamination.overlap import DEFAULT_WORDS, Compared, EvalRow, compare_rows
+from reasongym.evaluation.contamination.record import Overlap
 from reasongym.tasks import Example, Task, TaskOptions
 
-__all__ = ["ENDLESS_ROWS", "Training", "compare_with", "eval_row", "open_training", "problems_of", "split_spec",
-           "task_documents"]
+__all__ = ["ENDLESS_ROWS", "Training", "compare_with", "eval_row", "open_training", "overlap_of", "problems_of",
+           "split_spec", "task_documents"]
 
 ENDLESS_ROWS = 10_000
 """Rows of a generator that are compared where no number is given."""
@@ -38,6 +39,17 @@ def compare_with(evaluated: Sequence[Example], training: Sequence[str], *, size:
     return compare_rows([eval_row(example) for example in evaluated],
                         {spec: one.documents for spec, one in opened.items()}, size=size, watch=watch,
                         complete=all(one.complete for one in opened.values()))
+
+
+def overlap_of(rows: Sequence[Example], training: Sequence[str], *, name: str, options: TaskOptions,
+               seed: int) -> Overlap | None:
+    """What rows of the task `name` share with training data; None where none is named. A training task of the same name
+    has the same data and settings."""
+    if not training:
+        return None
+    task = problems_of(name, options)
+    bare = [task.example(row.split, row.index, seed=seed) for row in rows]
+    return compare_with(bare, training, seed=seed, options={name: options}).overlap
 
 
 def open_training(spec: str, *, rows: int = ENDLESS_ROWS, seed: int = 0,

@@ -20,7 +20,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from reasongym.errors import ResourceError
-from reasongym.tracking.atomic import make_folder
+from reasongym.files import make_folder
 from reasongym.tracking.loggers.messages import Outcome, RunInfo
 
 __all__ = ["Courier"]

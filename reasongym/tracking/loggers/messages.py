@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from reasongym.tracking.atomic import write_atomic
+from reasongym.files import write_atomic
 
 __all__ = ["Outcome", "Row", "RunInfo", "Service", "Table", "flat", "project_of"]
 

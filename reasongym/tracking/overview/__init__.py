@@ -1,1 +1,1 @@
-"""`reasongym runs`: all training runs on one page, a page a run, as files or served while they go on."""
+"""A run as its folder tells it; the pages of `reasongym runs`: all runs on one, and one a run, as files or served."""

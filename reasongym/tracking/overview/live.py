@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-
-from reasongym.pages.markup import asset
-from reasongym.pages.serving import Page
+from reasongym.pages.serving import Page, Routes
 from reasongym.tracking.overview.data import data_script, pulse_script
 from reasongym.tracking.overview.library import Library
 from reasongym.tracking.overview.page import run_page, runs_page
 from reasongym.tracking.overview.run import glance
 from reasongym.tracking.overview.samples import answers_index, file_of_step
-from reasongym.tracking.overview.site import ASSETS
 from reasongym.tracking.overview.table import table_script
 
 __all__ = ["LivePages"]
 
-SLUG = r"/runs/([A-Za-z0-9_-][A-Za-z0-9._-]*)"
+SLUG = r"runs/([A-Za-z0-9_-][A-Za-z0-9._-]*)"
 
 
 class LivePages:
-    """Path -> page."""
+    """What a server answers with."""
 
     def __init__(self, library: Library, *, title: str) -> None:
         """title: what the pages are headed."""
         self._library, self._title = library, title
 
-    def page(self, path: str) -> Page | None:
-        """None where there is no such page."""
-        routes: tuple[tuple[str, Callable[..., Page | None]], ...] = (
-            (r"/(?:index\.html)?", self._index), (r"/assets/([a-z.]+)", self._asset),
-            (r"/(pulse|table)\.js", self._news), (rf"{SLUG}/(?:index\.html)?", self._run),
-            (rf"{SLUG}/(data|pulse|index)\.js", self._script),
-            (rf"{SLUG}/([0-9]{{1,12}})-([0-9]{{1,6}})\.js", self._answers))
-        for pattern, make in routes:
-            if found := re.fullmatch(pattern, path):
-                return make(*found.groups())
-        return None
+    @property
+    def routes(self) -> Routes:
+        return {r"index\.html": self._index, r"(pulse|table)\.js": self._news, rf"{SLUG}/index\.html": self._run,
+                rf"{SLUG}/(data|pulse|index)\.js": self._script,
+                rf"{SLUG}/([0-9]{{1,12}})-([0-9]{{1,6}})\.js": self._answers}
 
     def _index(self) -> Page:
         return Page("html", runs_page(self._library.lines(), title=self._title, live=True))
-
-    def _asset(self, name: str) -> Page | None:
-        return Page(name.rpartition(".")[2], asset(name)) if name in ASSETS else None
 
     def _news(self, what: str) -> Page:
         lines = self._library.lines()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from reasongym.pages.answers import FILTERS, SCRIPTS, browser
 from reasongym.pages.markup import flat, frame, marks, safe
@@ -10,7 +11,7 @@ from reasongym.tracking.overview.health import Health, health
 from reasongym.tracking.overview.run import Run
 from reasongym.tracking.overview.table import Line, runs_table
 
-__all__ = ["run_page", "runs_page"]
+__all__ = ["run_facts", "run_head", "run_page", "runs_page"]
 
 FOOTER = ("Held-out scores have 95 % Wilson intervals over the prompts. Where a curve has more points than fit, a "
           "point is the mean of several steps and the band their least and largest value. Made by reasongym.")
@@ -38,18 +39,35 @@ def runs_page(lines: Sequence[Line], *, title: str, live: bool) -> str:
 
 def run_page(run: Run, *, title: str, live: bool, kept: str = "") -> str:
     """One run. kept: what its answers leave out, where they are not all there."""
-    facts = [run.setting("task", "name"), run.setting("model", "path"), run.setting("algorithm", "name")]
-    header = (f'<p><a href="../../index.html">{safe(title)}</a></p><h1>{safe(run.name)}</h1><p class="facts">'
-              + "".join(f"<span>{safe(fact)}</span>" for fact in facts if fact) + f"</p>{_live(live)}"
-              f'<div id="health" data-run="{run.slug}">{_health(health(run))}</div>')
+    header = f'<p><a href="../../index.html">{safe(title)}</a></p>{run_head(run, _live(live))}'
     answers = (f'{browser(FILTERS)}<p class="quiet">{safe(kept)}</p>' if run.files else
                '<h2>Answers</h2><p class="quiet">This run has kept no answers.</p>')
     main = "\n".join([
         '<h2>Curves</h2><noscript><p class="quiet">Curves are drawn by a script; report.html of the run has them '
         'without.</p></noscript><p class="quiet" id="lost" role="alert"></p><div id="charts" class="charts"></div>',
-        answers, _facts("Configuration", run.config), _facts("Environment", run.environment)])
+        answers, *(f"<h2>{name}</h2>{run_facts('All that is recorded', tree)}"
+                   for name, tree in (("Configuration", run.config), ("Environment", run.environment)))])
     return frame(title=f"{run.name} - {title}", header=header, main=main, footer=FOOTER, depth=2,
                  scripts=("page.js", "chart.js", "run.js", *(SCRIPTS[1:] if run.files else ())))
+
+
+def run_head(run: Run, live: str = "") -> str:
+    """Name and facts of a run, what stands in for its data, its health. live: HTML below the facts."""
+    facts = "".join(f"<span>{safe(fact)}</span>" for fact in run.facts)
+    missing = ", ".join(run.substitutes)
+    warning = "" if not missing else (
+        f'<p class="warning" role="alert"><strong>This run did not train on {safe(missing)}.</strong> The data set was '
+        "not found, and generated rows stood in for it. No number on this page is a result on that data set.</p>")
+    return (f'<h1>{safe(run.name)}</h1><p class="facts">{facts}</p>{live}{warning}'
+            f'<div id="health" data-run="{run.slug}">{_health(health(run))}</div>')
+
+
+def run_facts(name: str, tree: Mapping[str, Any]) -> str:
+    """A record as a table that opens."""
+    rows = "".join(f'<tr><th scope="row">{safe(key)}</th><td>{safe(value)}</td></tr>' for key, value in flat(tree))
+    body = (f'<div class="scroll"><table class="settings"><tbody>{rows}</tbody></table></div>' if rows else
+            '<p class="quiet">Not recorded.</p>')
+    return f"<details><summary>{name}</summary>{body}</details>"
 
 
 def _health(told: Health) -> str:
@@ -66,11 +84,3 @@ def _health(told: Health) -> str:
 def _live(live: bool) -> str:
     return ('<p class="quiet" id="live" role="status" data-live="yes">renews itself while runs go on</p>' if live else
             '<p class="quiet" id="live">as of when it was written</p>')
-
-
-def _facts(name: str, tree: object) -> str:
-    facts = list(flat(tree)) if isinstance(tree, dict) else []
-    rows = "".join(f'<tr><th scope="row">{safe(key)}</th><td>{safe(value)}</td></tr>' for key, value in facts)
-    body = (f'<div class="scroll"><table class="settings"><tbody>{rows}</tbody></table></div>' if rows else
-            '<p class="quiet">Not recorded.</p>')
-    return f"<h2>{name}</h2><details><summary>All that is recorded</summary>{body}</details>"

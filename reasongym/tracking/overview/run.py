@@ -1,4 +1,4 @@
-"""One run's folder as the pages see it: its record, its curves so far, whether it goes on."""
+"""One run's folder as pages and reports see it: its record, its curves so far, whether it goes on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reasongym.tracking.ending import Ending, state_of
 from reasongym.tracking.overview.columns import Columns, Curve
 from reasongym.tracking.rollouts import rollout_files
 
-__all__ = ["Best", "Run", "find_runs", "glance"]
+__all__ = ["Best", "Run", "find_runs", "glance", "is_run"]
 
 
 class Best(NamedTuple):
@@ -29,8 +29,8 @@ class Best(NamedTuple):
 class Run:
     """A run's folder. `refresh` brings it up to date; what is missing or damaged is empty, and named in `damage`."""
 
-    def __init__(self, folder: Path, slug: str) -> None:
-        """slug: by which the pages address it."""
+    def __init__(self, folder: Path, slug: str = "") -> None:
+        """slug: by which the pages address it, where it is one of several."""
         self.folder, self.name, self.slug = folder, folder.resolve().name, slug
         self._columns = Columns(folder / "metrics.jsonl")
         self._parsed: dict[str, tuple[int, Mapping[str, Any]]] = {}
@@ -69,6 +69,18 @@ class Run:
         return str(node.get(key, "")) if isinstance(node, Mapping) else ""
 
     @property
+    def facts(self) -> list[str]:
+        """What was trained on what: `gsm8k`, `smollm2-135m`, `grpo`; as much as is recorded."""
+        named = (self.setting("task", "name"), Path(self.setting("model", "path")).name,
+                 self.setting("algorithm", "name"))
+        return [fact for fact in named if fact]
+
+    @property
+    def substitutes(self) -> list[str]:
+        """Data sets that were not found and that other rows stood in for."""
+        return list(dict.fromkeys(_values_of("substitute_for", self.environment)))
+
+    @property
     def steps(self) -> int:
         """The last step of training; 0 before the first."""
         return max((curve.steps[-1] for name in ("step/seconds", "train/loss", "reward/mean")
@@ -91,7 +103,11 @@ class Run:
         return sum(self.curve("step/seconds").values)
 
     def intervals(self, name: str) -> dict[int, Interval]:
-        """Step -> 95 % interval of a held-out score in [0, 1], Wilson's over the prompts; as in the run's report."""
+        """Step -> Wilson's 95 % interval over the prompts of a held-out score, a mean of values in [0, 1].
+
+        Exact for scores of 0 or 1. For those between, and for several samples a prompt, it errs on the wide side:
+        nothing in [0, 1] varies more than the 0-or-1 variable of the same mean.
+        """
         prompts = dict(zip(self.curve("eval/prompts").steps, self.curve("eval/prompts").values, strict=True))
         curve = self.curve(name)
         return {step: _interval(value, round(prompts[step]))
@@ -136,15 +152,15 @@ def glance(folder: Path) -> str:
     return "-".join(seen)
 
 
-def _is_run(folder: Path) -> bool:
+def is_run(folder: Path) -> bool:
     """Whether a run wrote the folder."""
     return (folder / "metrics.jsonl").is_file() or (folder / "config.yaml").is_file()
 
 
 def find_runs(folders: tuple[Path, ...]) -> list[Path]:
     """Runs among the folders and right below them, each once."""
-    found = [one for folder in folders for one in ([folder] if _is_run(folder) else sorted(_below(folder)))
-             if _is_run(one)]
+    found = [one for folder in folders for one in ([folder] if is_run(folder) else sorted(_below(folder)))
+             if is_run(one)]
     return list({path.resolve(): path for path in found}.values())
 
 
@@ -157,3 +173,14 @@ def _below(folder: Path) -> list[Path]:
 
 def _interval(mean: float, num_prompts: int) -> Interval:
     return wilson_interval(round(min(1.0, max(0.0, mean)) * num_prompts), num_prompts)
+
+
+def _values_of(key: str, node: object) -> list[str]:
+    """Every value under that key, however deep: a run with several data sets records several provenances."""
+    found: list[str] = []
+    if isinstance(node, Mapping):
+        found += [str(value) for name, value in node.items() if name == key and value]
+        node = list(node.values())
+    if isinstance(node, list):
+        found += [value for child in node for value in _values_of(key, child)]
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from reasongym.pages.answers import answers_file, call
-from reasongym.tracking.printable import shorten
+from reasongym.pages.answers import FIELDS, answers_file, call
+from reasongym.printable import shorten
 
-__all__ = ["CHUNK", "answers_index", "file_of_step", "files_of_step"]
+__all__ = ["CHUNK", "answers_index", "answers_of_step", "file_of_step", "files_of_step"]
 
 CHUNK = 200
 """Answers to a file."""
@@ -34,11 +35,7 @@ def answers_index(steps: Sequence[int]) -> str:
 def file_of_step(path: Path, step: int, chunk: int) -> str:
     """The answers of one file of a step, as a script; empty where it has none. One that is damaged says so in place of
     an answer."""
-    try:
-        rows, total = _rows(path, chunk * CHUNK, (chunk + 1) * CHUNK)
-    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        lost = ["", 0, "", "", "", "", None, "error", None, f"{path.name} cannot be read: {error}", "", "", 0, None]
-        return answers_file(f"{step}-{chunk}", [lost]) if chunk == 0 else ""
+    rows, total = _answers(path, chunk * CHUNK, (chunk + 1) * CHUNK)
     if not rows and chunk:
         return ""
     more = max(0, -(-total // CHUNK) - 1) if chunk == 0 else 0
@@ -52,6 +49,19 @@ def files_of_step(path: Path, step: int, limit: int) -> Iterator[tuple[str, str]
         if not text:
             return
         yield f"{step}-{chunk}", text
+
+
+def answers_of_step(path: Path) -> list[dict[str, Any]]:
+    """Every answer of a step, by the names of answers.FIELDS; of a damaged file one that says so."""
+    return [dict(zip(FIELDS, row, strict=True)) for row in _answers(path, 0, sys.maxsize)[0]]
+
+
+def _answers(path: Path, start: int, end: int) -> tuple[list[list[object]], int]:
+    try:
+        return _rows(path, start, end)
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        lost = ["", 0, "", "", "", "", None, "error", None, f"{path.name} cannot be read: {error}", "", "", 0, None]
+        return ([], 0) if start else ([lost], 1)
 
 
 def _rows(path: Path, start: int, end: int) -> tuple[list[list[object]], int]:

@@ -24,8 +24,8 @@ FILES = 5
 def write_runs(library: Library, folder: Path, *, title: str, steps: int) -> Path:
     """The first page of a folder that is there whole or, where something goes wrong, as it was before.
 
-    steps: of each run at most as many have their answers written, evenly chosen. Raises DataError where `folder` holds
-    something else, ResourceError where it cannot be written.
+    steps: of each run at most as many have their answers written, evenly chosen. Raises ConfigError where `folder`
+    holds something else, ResourceError where it cannot be written.
     """
     return write_pages(folder, _files(library, title, steps), mark=MARK)
 

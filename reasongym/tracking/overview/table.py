@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from reasongym.pages.answers import call
 from reasongym.pages.markup import cell, heads, safe
+from reasongym.printable import printable
+from reasongym.tracking.numbers import number
 from reasongym.tracking.overview.run import Run
-from reasongym.tracking.printable import printable
-from reasongym.tracking.report.axis import number
 
 __all__ = ["Line", "line", "runs_table", "table_script"]
 

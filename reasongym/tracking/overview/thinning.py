@@ -13,11 +13,11 @@ __all__ = ["MAX_POINTS", "drawn", "measured"]
 MAX_POINTS = 300
 
 
-def drawn(curve: Curve) -> dict[str, Any]:
-    """x, y and, of more than MAX_POINTS points, `low` and `high`: each point is then the mean of as many neighbours, at
-    the last step of them, with the least and the largest, so that a spike of one step stays seen."""
+def drawn(curve: Curve, most: int = MAX_POINTS) -> dict[str, Any]:
+    """x, y and, of more than `most` points, `low` and `high`: each point is then the mean of as many neighbours, at the
+    last step of them, with the least and the largest, so that a spike of one step stays seen."""
     steps, values = curve.steps, curve.values
-    size = -(-len(steps) // MAX_POINTS)
+    size = -(-len(steps) // most)
     if size <= 1:
         return {"x": list(steps), "y": _short(values)}
     chunks = [values[i:i + size] for i in range(0, len(values), size)]
@@ -27,9 +27,9 @@ def drawn(curve: Curve) -> dict[str, Any]:
             "steps": size}
 
 
-def measured(curve: Curve, intervals: Mapping[int, Interval]) -> dict[str, Any]:
-    """x, y, and 95 % intervals as `low` and `high`; of more than MAX_POINTS points every nth and the last."""
-    size = max(1, -(-len(curve.steps) // MAX_POINTS))
+def measured(curve: Curve, intervals: Mapping[int, Interval], most: int = MAX_POINTS) -> dict[str, Any]:
+    """x, y, and 95 % intervals as `low` and `high`; of more than `most` points every nth and the last."""
+    size = max(1, -(-len(curve.steps) // most))
     places = sorted({*range(0, len(curve.steps), size), len(curve.steps) - 1}) if curve.steps else []
     steps = [curve.steps[place] for place in places]
     found: dict[str, Any] = {"x": steps, "y": _short([curve.values[place] for place in places])}

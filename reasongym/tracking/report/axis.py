@@ -1,20 +1,26 @@
-"""Axes: round numbers for ticks, and numbers as people write them."""
+"""Axes: a scale and round numbers for its ticks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-__all__ = ["Axis", "number", "percent", "step_ticks"]
+__all__ = ["Axis", "step_ticks"]
+
+LARGEST, SMALLEST = 1e300, 1e-300
+"""The span of an axis stays a number, also for a run that diverges."""
+ROUNDING = 1e-12
+"""A smaller part of the values is no difference."""
 
 
 class Axis:
     """A linear scale from [low, high] in the data to [start, end] in pixels. `low` and `high` are rounded outwards."""
 
     def __init__(self, values: Sequence[float], start: float, end: float, *, from_zero: bool = True) -> None:
-        low, high = min(values, default=0.0), max(values, default=1.0)
+        low, high = (min(max(bound, -LARGEST), LARGEST) for bound in (min(values), max(values)))
         low = min(0.0, low) if from_zero else low
-        high = high if high > low else low + (abs(low) or 1.0)
+        if high - low <= max(SMALLEST, ROUNDING * max(abs(low), abs(high))):
+            high = low + (abs(low) if abs(low) > SMALLEST else 1.0)
         self.step = _round_step((high - low) / 4)
         self.low = math.floor(low / self.step + 1e-9) * self.step
         self.high = math.ceil(high / self.step - 1e-9) * self.step
@@ -33,26 +39,6 @@ def step_ticks(first: int, last: int) -> list[int]:
     """About six whole steps from `first` to `last`, round ones."""
     size = max(1, round(_round_step(max(1, last - first) / 6)))
     return list(range(math.ceil(first / size) * size, last + 1, size))
-
-
-def number(value: float) -> str:
-    """Three digits that matter: 0.041, 12.3, 4,250, 1.2M, 3.0e-06."""
-    size = abs(value)
-    if value == 0:
-        return "0"
-    if size < 1e-3:
-        mantissa, _, exponent = f"{value:.1e}".partition("e")
-        return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
-    if size >= 1e9:
-        return f"{value / 1e9:.3g}G"
-    if size >= 1e6:
-        return f"{value / 1e6:.3g}M"
-    return f"{value:,.0f}" if size >= 1000 else f"{value:.3g}"
-
-
-def percent(value: float) -> str:
-    """A share as 41% or 4.1%."""
-    return f"{100 * value:.3g}%" if abs(value) < 0.1 else f"{100 * value:.0f}%"
 
 
 def _round_step(rough: float) -> float:

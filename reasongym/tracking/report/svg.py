@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 from statistics import fmean
 
-from reasongym.evaluation import Interval
-from reasongym.tracking.report.axis import Axis, number, step_ticks
+from reasongym.tracking.numbers import number
+from reasongym.tracking.report.axis import Axis, step_ticks
 
 __all__ = ["CHART_STYLE", "Series", "chart"]
 
@@ -34,31 +34,32 @@ CHART_STYLE = """
 
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 34, 38
 LEGEND_ROW = 18
-MAX_POINTS = 150
-"""More steps than this are averaged into that many: a narrow chart shows no more, and the page stays under 1 MB."""
 SMOOTH_FROM = 30
 CHARACTER_WIDTH = 6.9
-
-Points = Sequence[tuple[int, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One curve. colour: 0..5. dots: mark every point (few, measured points). smooth: the line is a moving mean and the
-    points stand behind it, faint. intervals: step -> 95% interval, drawn as a band."""
+    """One curve of at least one point: y over the steps x. low, high: a band around it, empty where there is none;
+    interval: whether that is a 95 % interval, or the least and largest of so many `steps`. colour: 0..5. dots: mark
+    every point (few, measured points). smooth: the line is a moving mean and the points stand behind it, faint."""
 
     label: str
-    points: Points
+    x: Sequence[int]
+    y: Sequence[float]
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+    interval: bool = False
+    steps: int = 1
     colour: int = 0
     dots: bool = False
     smooth: bool = False
-    intervals: Mapping[int, Interval] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
     """Where things lie in one picture, in pixels from its upper left corner. steps: those shown, in order. y: values to
-    pixels. show: how a value is written."""
+    pixels. show: how a value is written. unit, show_x: what a step is called, and how its number is written."""
 
     width: int
     height: int
@@ -66,6 +67,8 @@ class Plot:
     steps: Sequence[int]
     y: Axis
     show: Callable[[float], str]
+    unit: str
+    show_x: Callable[[int], str]
 
     @property
     def base(self) -> int:
@@ -81,29 +84,26 @@ class Plot:
 
 
 def chart(title: str, series: Sequence[Series], *, width: int = 440, height: int = 250,
-          show: Callable[[float], str] = number, from_zero: bool = True, heading: str = "", style: str = "") -> str:
-    """An `<svg>` of the series over the steps; `show` writes a value. Empty where no series has points.
+          show: Callable[[float], str] = number, from_zero: bool = True, heading: str = "", style: str = "",
+          unit: str = "step", show_x: Callable[[int], str] = "{:,}".format) -> str:
+    """An `<svg>` of the series, of which there is one or more, over the steps; `show` writes a value.
 
     title: what a screen reader says, before first and last values. heading, style: text above the curves and a style
-    sheet, for a picture that stands in a file of its own.
+    sheet, for a picture that stands in a file of its own. unit, show_x: for curves over something else than steps.
     """
-    drawn = [s for s in series if s.points]
-    if not drawn:
-        return ""
-    top = TOP + (26 if heading else 0) + LEGEND_ROW * (len(_legend_rows(drawn, width, show)) - 1)
-    values = [value for s in drawn for _, value in s.points]
-    bounds = [bound for s in drawn for interval in s.intervals.values() for bound in interval]
-    plot = Plot(width=width, height=height, top=top, steps=sorted({step for s in drawn for step, _ in s.points}),
-                y=Axis(values + bounds, height - BOTTOM, top, from_zero=from_zero), show=show)
-    label = escape(" ".join([f"{title}.", *(_spoken(s, show) for s in drawn)]), quote=True)
+    top = TOP + (26 if heading else 0) + LEGEND_ROW * (len(_legend_rows(series, width, show)) - 1)
+    values = [value for s in series for value in (*s.y, *s.low, *s.high)]
+    plot = Plot(width=width, height=height, top=top, steps=sorted({step for s in series for step in s.x}),
+                y=Axis(values, height - BOTTOM, top, from_zero=from_zero), show=show, unit=unit, show_x=show_x)
+    label = escape(" ".join([f"{title}.", *(_spoken(s, plot) for s in series)]), quote=True)
     return (f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {width} {height}" role="img" '
-            f'aria-label="{label}">{_backdrop(plot, heading, style)}{_frame(plot)}{_legend(drawn, plot)}'
-            f'{"".join(_curve(s, plot) for s in drawn)}{_hovers(drawn, plot)}</svg>\n')
+            f'aria-label="{label}">{_backdrop(plot, heading, style)}{_frame(plot)}{_legend(series, plot)}'
+            f'{"".join(_curve(s, plot) for s in series)}{_hovers(series, plot)}</svg>\n')
 
 
-def _spoken(series: Series, show: Callable[[float], str]) -> str:
-    (first, start), (last, end) = series.points[0], series.points[-1]
-    return f"{series.label}: {show(start)} at step {first}, {show(end)} at step {last}."
+def _spoken(series: Series, plot: Plot) -> str:
+    first, last = (f"{plot.show(series.y[place])} at {plot.unit} {plot.show_x(series.x[place])}" for place in (0, -1))
+    return f"{series.label}: {first}, {last}."
 
 
 def _backdrop(plot: Plot, heading: str, style: str) -> str:
@@ -122,15 +122,16 @@ def _frame(plot: Plot) -> str:
     for step in step_ticks(plot.steps[0], plot.steps[-1]):
         at = plot.x(step)
         lines.append(f'<line class="axis" x1="{at:.1f}" x2="{at:.1f}" y1="{plot.base}" y2="{plot.base + 4}"/>'
-                     f'<text x="{at:.1f}" y="{plot.base + 17}" text-anchor="middle">{step:,}</text>')
+                     f'<text x="{at:.1f}" y="{plot.base + 17}" text-anchor="middle">{escape(plot.show_x(step))}</text>')
     lines.append(f'<line class="axis" x1="{LEFT}" x2="{plot.right}" y1="{plot.base}" y2="{plot.base}"/>'
-                 f'<text x="{(LEFT + plot.right) / 2:.0f}" y="{plot.height - 5}" text-anchor="middle">step</text>')
+                 f'<text x="{(LEFT + plot.right) / 2:.0f}" y="{plot.height - 5}" text-anchor="middle">'
+                 f'{escape(plot.unit)}</text>')
     return "".join(lines)
 
 
-def _legend(drawn: Sequence[Series], plot: Plot) -> str:
+def _legend(series: Sequence[Series], plot: Plot) -> str:
     """Each curve's colour and name, with its last value, in as many rows as they take."""
-    rows = _legend_rows(drawn, plot.width, plot.show)
+    rows = _legend_rows(series, plot.width, plot.show)
     parts = []
     for up, row in enumerate(reversed(rows)):
         at, y = float(LEFT), plot.top - 14 - LEGEND_ROW * up
@@ -142,12 +143,12 @@ def _legend(drawn: Sequence[Series], plot: Plot) -> str:
     return "".join(parts)
 
 
-def _legend_rows(drawn: Sequence[Series], width: int, show: Callable[[float], str]) -> list[list[tuple[Series, str]]]:
+def _legend_rows(series: Sequence[Series], width: int, show: Callable[[float], str]) -> list[list[tuple[Series, str]]]:
     """(series, its last value) of each row."""
     rows: list[list[tuple[Series, str]]] = [[]]
     room = width - LEFT
-    for s in drawn:
-        value = show(s.points[-1][1])
+    for s in series:
+        value = show(s.y[-1])
         room -= _legend_width(s.label, value)
         if room < 0 and rows[-1]:
             rows.append([])
@@ -161,28 +162,25 @@ def _legend_width(label: str, value: str) -> int:
 
 
 def _curve(series: Series, plot: Plot) -> str:
-    points = _thinned(series.points)
-    parts = [_band(series, plot)]
-    if series.smooth and len(points) >= SMOOTH_FROM:
-        parts.append(f'<path class="raw line{series.colour}" d="{_path(points, plot)}"/>')
-        points = _moving_mean(points, max(3, len(points) // 12))
-    parts.append(f'<path class="line{series.colour}" d="{_path(points, plot)}"/>')
-    if series.dots or len(points) == 1:
-        parts += [_spot(series, step, value, plot) for step, value in points]
+    values, parts = series.y, [_band(series, plot)]
+    if series.smooth and len(values) >= SMOOTH_FROM:
+        parts.append(f'<path class="raw line{series.colour}" d="M{_path(series.x, values, plot)}"/>')
+        values = _moving_mean(values, max(3, len(values) // 12))
+    parts.append(f'<path class="line{series.colour}" d="M{_path(series.x, values, plot)}"/>')
+    if series.dots or len(values) == 1:
+        parts += [_spot(series, step, value, plot) for step, value in zip(series.x, values, strict=True)]
     return "".join(parts)
 
 
 def _band(series: Series, plot: Plot) -> str:
-    if not series.intervals:
+    if not series.low:
         return ""
-    steps = sorted(series.intervals)
-    upper = [f"{plot.x(step):.1f} {plot.y.at(series.intervals[step].high):.1f}" for step in steps]
-    lower = [f"{plot.x(step):.1f} {plot.y.at(series.intervals[step].low):.1f}" for step in reversed(steps)]
-    return f'<polygon class="band fill{series.colour}" points="{" ".join([*upper, *lower])}"/>'
+    upper, lower = _path(series.x, series.high, plot), _path(series.x[::-1], series.low[::-1], plot)
+    return f'<path class="band fill{series.colour}" d="M{upper}L{lower}Z"/>'
 
 
-def _path(points: Points, plot: Plot) -> str:
-    return "M" + "L".join(f"{plot.x(step):.1f} {plot.y.at(value):.1f}" for step, value in points)
+def _path(steps: Sequence[int], values: Sequence[float], plot: Plot) -> str:
+    return "L".join(f"{plot.x(step):.1f} {plot.y.at(value):.1f}" for step, value in zip(steps, values, strict=True))
 
 
 def _spot(series: Series, step: int, value: float, plot: Plot) -> str:
@@ -191,14 +189,13 @@ def _spot(series: Series, step: int, value: float, plot: Plot) -> str:
 
 def _hovers(series: Sequence[Series], plot: Plot) -> str:
     """One column a step, unseen until the pointer is on it, with every value of the step in its title."""
-    thinned = [(s, dict(_thinned(s.points))) for s in series]
-    steps = sorted({step for _, values in thinned for step in values})
-    edges = [LEFT, *((plot.x(a) + plot.x(b)) / 2 for a, b in pairwise(steps)), plot.right]
+    places = [(s, {step: place for place, step in enumerate(s.x)}) for s in series]
+    edges = [LEFT, *((plot.x(a) + plot.x(b)) / 2 for a, b in pairwise(plot.steps)), plot.right]
     columns = []
-    for step, (left, right) in zip(steps, pairwise(edges), strict=True):
-        here = [(s, values[step]) for s, values in thinned if step in values]
-        said = "\n".join([f"step {step:,}", *(_hover_text(s, step, value, plot) for s, value in here)])
-        at, spots = plot.x(step), "".join(_spot(s, step, value, plot) for s, value in here)
+    for step, (left, right) in zip(plot.steps, pairwise(edges), strict=True):
+        here = [(s, known[step]) for s, known in places if step in known]
+        said = "\n".join([f"{plot.unit} {plot.show_x(step)}", *(_hover_text(s, place, plot) for s, place in here)])
+        at, spots = plot.x(step), "".join(_spot(s, step, s.y[place], plot) for s, place in here)
         columns.append(
             f'<g class="hover"><title>{escape(said)}</title><rect x="{left:.1f}" y="{plot.top}" '
             f'width="{right - left:.1f}" height="{plot.base - plot.top}"/><line class="axis" x1="{at:.1f}" '
@@ -206,23 +203,15 @@ def _hovers(series: Sequence[Series], plot: Plot) -> str:
     return "".join(columns)
 
 
-def _hover_text(series: Series, step: int, value: float, plot: Plot) -> str:
-    interval = series.intervals.get(step)
-    return f"{series.label}: {plot.show(value)}" + (
-        f" (95%: {plot.show(interval.low)} to {plot.show(interval.high)})" if interval else "")
+def _hover_text(series: Series, place: int, plot: Plot) -> str:
+    told = f"{series.label}: {plot.show(series.y[place])}"
+    if not series.low:
+        return told
+    span = f"{plot.show(series.low[place])} to {plot.show(series.high[place])}"
+    return f"{told} (95%: {span})" if series.interval else f"{told} ({span} over {series.steps} steps)"
 
 
-def _thinned(points: Points) -> list[tuple[int, float]]:
-    """At most MAX_POINTS points, each the mean of as many neighbours, at the last step of them."""
-    size = -(-len(points) // MAX_POINTS)
-    chunks = [points[i:i + size] for i in range(0, len(points), size)]
-    return [(chunk[-1][0], fmean(value for _, value in chunk)) for chunk in chunks]
-
-
-def _moving_mean(points: Points, window: int) -> list[tuple[int, float]]:
+def _moving_mean(values: Sequence[float], window: int) -> list[float]:
     """Centred, over at most `window` neighbours; fewer, but as many on both sides, at the ends."""
-    smoothed = []
-    for i, (step, _) in enumerate(points):
-        reach = min(window // 2, i, len(points) - 1 - i)
-        smoothed.append((step, fmean(value for _, value in points[i - reach:i + reach + 1])))
-    return smoothed
+    reaches = [min(window // 2, i, len(values) - 1 - i) for i in range(len(values))]
+    return [fmean(values[i - reach:i + reach + 1]) for i, reach in enumerate(reaches)]

@@ -1,4 +1,4 @@
-"""Writing a file so that a reader, a crash or a full disk never sees half of it."""
+"""Writing so that a reader, a crash or a full disk never sees half of a file, and nothing is written over."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import contextlib
 import os
 from pathlib import Path
 
-from reasongym.errors import ResourceError, message
+from reasongym.errors import ConfigError, ResourceError, message
 
-__all__ = ["cannot_write", "make_folder", "write_atomic"]
+__all__ = ["cannot_write", "in_use", "make_folder", "refuse_used", "write_atomic"]
 
 
 def write_atomic(path: Path, content: str | bytes) -> Path:
@@ -41,12 +41,28 @@ def make_folder(path: Path) -> Path:
     return path
 
 
+def refuse_used(path: Path, *, remedy: str = "choose another --output") -> None:
+    """Raises ConfigError for a file, and for a folder that is not empty or cannot be looked into."""
+    try:
+        used = path.exists() and not (path.is_dir() and not any(path.iterdir()))
+    except OSError:
+        used = True
+    if used:
+        raise in_use(path, remedy=remedy)
+
+
+def in_use(path: Path, *, remedy: str) -> ConfigError:
+    """The error of a path at which something lies already, to be raised."""
+    return ConfigError(message(f"{path} is in use", got="a file, or a folder that is not empty",
+                               expected="a new folder, so that nothing is written over", remedy=remedy))
+
+
 def cannot_write(path: Path, num_bytes: int, error: OSError) -> ResourceError:
     """The error of a failed write, to be raised."""
     return ResourceError(message(f"cannot write {path}", got=error.strerror or str(error),
                                  expected=f"a writable folder with room for {num_bytes:,} bytes",
-                                 remedy=f"`df -h {path.parent}` shows the room left; free some, or set `runs` to "
-                                        "a folder on another disk"))
+                                 remedy=f"`df -h {path.parent}` shows the room left; free some, or name a "
+                                        "folder on another disk"))
 
 
 def _sync_folder(folder: Path) -> None:
