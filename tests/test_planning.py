@@ -1,4 +1,4 @@
-"""Plans: memory, placement, and every refusal."""
+"""Plans: placement, what is refused, what is warned of."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reasongym.errors import ConfigError, ResourceError
 from reasongym.evaluation.placement import plan_engines
 from reasongym.planning import KNOWN_SHAPES, Gpu, Hardware, Plan, plan
 from reasongym.planning.budgets import SLEEPING_ENGINE
-from reasongym.planning.memory import critic_memory, engine_memory, trainer_memory
+from reasongym.planning.memory import critic_memory, trainer_memory
 from reasongym.planning.placement import Slot
 
 CPU = Hardware.described("cpu 2 cores 24GB")
@@ -32,75 +32,6 @@ def _cpu_plan(*overrides: str, hardware: Hardware = CPU) -> Plan:
 
 def _gpu_plan(*overrides: str, hardware: Hardware = NODE) -> Plan:
     return plan(_config("model.path=x", *overrides), hardware, SEVEN)
-
-
-# Memory
-
-
-@pytest.mark.parametrize(("stage", "parameters", "gradients", "optimizer"), [
-    (0, 2, 4, 12), (1, 2, 4, 3), (2, 2, 1, 3), (3, 0.5, 1, 3)])  # bytes a parameter on each of 4 ranks
-def test_a_zero_stage_partitions_what_its_paper_says(
-        stage: int, parameters: float, gradients: float, optimizer: float) -> None:
-    need = trainer_memory(_config("trainer.ranks=4", f"trainer.zero_stage={stage}"), SEVEN, "cuda", "bfloat16")
-    count = SEVEN.parameters  # 7,615,616,512, which 4 divides
-    assert need.parameters == parameters * count
-    assert need.gradients == gradients * count
-    assert need.optimizer == optimizer * count
-
-
-def test_float32_without_zero_keeps_no_second_master_copy() -> None:
-    def optimizer(stage: int) -> int:
-        return trainer_memory(_config(f"trainer.zero_stage={stage}"), SMOL, "cpu", "float32").optimizer
-    assert (optimizer(0), optimizer(3)) == (8 * SMOL.parameters, 12 * SMOL.parameters)
-
-
-def test_activations_follow_the_longest_row_when_it_exceeds_the_micro_batch() -> None:
-    def activations(*overrides: str) -> int:
-        return trainer_memory(_config(*overrides), SMOL, "cpu", "float32").activations
-    # a token and layer in float32: two norms of (4 + 2 x 4) x 576 bytes, and 4 x 4 x (576 + 1536): 47,616
-    assert activations("trainer.micro_batch_tokens=1000") == 1000 * 30 * 47_616
-    long = activations("trainer.micro_batch_tokens=1000", "rollout.max_new_tokens=1488")  # 512 + 1488 = 2000
-    assert long == 2000 * 30 * 47_616
-    # recomputed: each layer's input of 576 x 4 bytes, and one layer whole
-    recomputed = activations("trainer.micro_batch_tokens=1000", "trainer.gradient_checkpointing=true")
-    assert recomputed == 1000 * (30 * 2304 + 47_616)
-
-
-def test_a_reference_policy_takes_memory_only_with_a_coefficient() -> None:
-    def reference(coefficient: float) -> int:
-        return trainer_memory(_config(f"algorithm.kl.coefficient={coefficient}"), SMOL, "cpu", "float32").reference
-    assert (reference(0), reference(0.001)) == (0, 4 * SMOL.parameters)
-
-
-def test_a_critic_has_one_output_for_a_vocabulary_and_no_reference() -> None:
-    config = _config("algorithm.name=ppo", "algorithm.kl.coefficient=0.01", "trainer.ranks=4")
-    untied = critic_memory(config, SEVEN, "cuda", "bfloat16", ranks=2)
-    # less the output embedding of 152,064 x 3,584, and one weight a width and a bias; 2 bytes each, on 2 ranks
-    count = SEVEN.parameters - 152_064 * 3_584 + 3_584 + 1
-    assert (untied.parameters, untied.optimizer) == (count // 2 * 2, count // 2 * 12)
-    assert (untied.reference, untied.exported) == (0, 0)
-    tied = critic_memory(config, SMOL, "cpu", "float32", ranks=1)
-    assert tied.parameters == 4 * (SMOL.parameters + 577)  # the embedding is read by the body
-    policy = trainer_memory(config, SMOL, "cpu", "float32")
-    assert (tied.activations, policy.reference > 0) == (policy.activations, True)
-    assert tied.logits == 2 * 4 * 576 * 4096 < policy.logits
-
-
-def test_key_value_heads_fewer_than_workers_are_repeated_not_split() -> None:
-    # 2 (key, value) x 28 layers x 128 wide x 2 bytes = 14,336 a head; Qwen2.5-7B has 4 of them
-    assert SEVEN.kv_bytes_per_token(bytes_per_element=2) == 4 * 14_336
-    assert SEVEN.kv_bytes_per_token(bytes_per_element=2, tensor_parallel=4) == 14_336
-    assert SEVEN.kv_bytes_per_token(bytes_per_element=2, tensor_parallel=8) == 14_336
-
-
-def test_a_step_needs_the_cache_of_what_one_engine_samples_at_one_time() -> None:
-    config = _config("rollout.engines=2", "rollout.prompts_per_step=8", "rollout.group_size=4",
-                     "rollout.max_num_seqs=10", "rollout.max_prompt_tokens=100", "rollout.max_new_tokens=50")
-    need = engine_memory(config, SMOL, "cpu", "float32", 0)
-    assert need.step_tokens == 10 * 50 + 3 * 100  # 16 answers an engine, 10 at a time, of 3 prompts
-
-
-# Plans
 
 
 def test_auto_becomes_what_the_machine_has() -> None:
@@ -190,12 +121,11 @@ def test_offload_moves_gradients_and_optimizer_from_the_gpu_to_its_host() -> Non
         made = _gpu_plan("trainer.ranks=4", f"trainer.offload_optimizer={offload}")
         return {budget.where: budget.needed for budget in made.budgets}
     kept, moved = needed("false"), needed("true")
-    share = (4 + 12) * SEVEN.parameters // 4
-    assert kept["a trainer's GPU"] - moved["a trainer's GPU"] == share
-    # without it each rank's host holds twice the largest parameter while it loads, 2 bytes each; but for rank 0, which
-    # holds the whole model when it writes it, with or without
+    assert kept["a trainer's GPU"] - moved["a trainer's GPU"] == (4 + 12) * SEVEN.parameters // 4
+    # gradients are held once as they add up and once for the optimizer. Without it each rank's host holds twice the
+    # largest parameter while it loads, 2 bytes each; but for rank 0, which holds the whole model when it writes it
     loading = 2 * 2 * SEVEN.vocabulary * SEVEN.hidden
-    assert moved["host memory of a node"] - kept["host memory of a node"] == 4 * share - 3 * loading
+    assert moved["host memory of a node"] - kept["host memory of a node"] == (8 + 12) * SEVEN.parameters - 3 * loading
 
 
 @pytest.mark.parametrize(("stage", "memory_gib"), [
@@ -212,12 +142,11 @@ def test_a_model_that_the_ranks_of_a_node_cannot_load_and_write_is_refused(stage
 @pytest.mark.parametrize(("overrides", "error", "text"), [
     (("resources.device=cuda",), ResourceError, "none is seen"),
     (("sync.transport=nccl",), ConfigError, "the run is on a CPU"),
-    (("resources.nodes=2",), ConfigError, "reaches one machine"),
     (("rollout.max_new_tokens=8000",), ConfigError, "= 8512"),
     (("rollout.tensor_parallel=2",), ConfigError, "9 attention heads"),
     (("rollout.kv_cache_gib=16",), ResourceError, "host memory"),
     (("rollout.kv_cache_gib=0.01",), ResourceError, "cannot hold one answer"),
-    (("sync.bucket_mib=8192",), ResourceError, "/dev/shm"),
+    (("trainer.zero_stage=0", "model.dtype=bfloat16"), ConfigError, "stage 0 does not train in bfloat16"),
     (("checkpoint.keep_last=100",), ResourceError, "checkpoints under runs/"),
 ])
 def test_what_a_cpu_cannot_do_is_refused_before_anything_starts(
@@ -235,6 +164,9 @@ def test_what_a_cpu_cannot_do_is_refused_before_anything_starts(
     (("rollout.tensor_parallel=8",), ConfigError, "one of 1, 2, 4"),  # 28 heads
     (("sync.transport=ipc", "trainer.ranks=4"), ConfigError, "different ones"),
     (("sync.transport=nccl", "resources.placement=shared"), ConfigError, "the same one"),
+    (("sync.transport=shared_memory", "resources.nodes=2", "trainer.ranks=8"), ConfigError, "reaches one machine"),
+    (("trainer.sequence_parallel=8", "trainer.ranks=8"), ConfigError, "does not divide the heads"),  # 28 heads
+    (("trainer.tensor_parallel=8", "trainer.ranks=8", "trainer.zero_stage=1"), ConfigError, "not divide the layers"),
     (("rollout.mode=async", "resources.placement=shared"), ConfigError, "GPUs of its own"),
     (("trainer.ranks=1",), ResourceError, "a trainer's GPU"),  # 18 bytes x 7.6e9 = 128 GiB
     (("trainer.ranks=4", "rollout.gpu_memory_utilization=0.2"), ResourceError, "cannot hold one answer"),
@@ -254,8 +186,8 @@ def test_what_gpus_cannot_do_is_refused_before_anything_starts(
     (("trainer.ranks=2", "rollout.prompts_per_step=1", "rollout.max_new_tokens=64"), "at most 1 micro-batches for 2"),
     # 4 ranks and 1 engine are more than twice the 2 cores
     (("trainer.ranks=4", "trainer.gradient_checkpointing=true"), "5 ranks and engine workers take turns on 2 cores"),
-    # 11.3 GiB (6.8 of the rank, 2.5 of the engine, 2 of the host) and 11 of cache are 22.3 of 24
-    (("rollout.kv_cache_gib=11",), "host memory of a node is 93 % full"),
+    # 12.4 GiB (7.4 of the rank, 0.5 shared, 2.5 of the engine, 2 of the host) and 10.5 of cache are 22.9 of 24
+    (("rollout.kv_cache_gib=10.5",), "host memory of a node is 95 % full"),
 ])
 def test_what_is_slow_is_warned_of(overrides: tuple[str, ...], text: str) -> None:
     assert any(text in warning for warning in _cpu_plan(*overrides).warnings)
@@ -267,6 +199,27 @@ def test_gpus_and_nodes_that_hold_nothing_are_warned_of() -> None:
     assert "8 GPUs are left unused by resources.device=cpu" in on_cpu.warnings
     two_nodes = _gpu_plan("trainer.ranks=4", "rollout.engines=4", "resources.nodes=2")
     assert "1 of 2 nodes hold nothing" in two_nodes.warnings
+
+
+def test_too_little_shared_memory_is_refused_and_smaller_buckets_need_less() -> None:
+    little = replace(CPU, shared_memory_gib=0.4)
+    with pytest.raises(ResourceError, match="/dev/shm"):
+        _cpu_plan(hardware=little)  # two buckets of 256 MiB
+    found = _cpu_plan("sync.bucket_mib=64", hardware=little).budgets
+    (needed,) = (budget.needed for budget in found if "/dev/shm" in budget.where)
+    assert needed == 2 * 4 * 576 * 49_152  # a tensor over the bucket's size has one of its own: the embedding
+
+
+def test_answers_that_cannot_share_rows_make_more_micro_batches() -> None:
+    arguments = ("trainer.ranks=2", "rollout.prompts_per_step=1", "rollout.max_new_tokens=64")
+    # 8 rows of 512 + 64 tokens are three micro-batches of 2048; one row of 512 + 8 x 64 would be half of one
+    made = plan(_config("trainer.micro_batch_tokens=2048", *arguments), CPU, replace(SMOL, seen_whole=500))
+    assert not any("micro-batches" in warning for warning in made.warnings)
+    shared = _cpu_plan(*arguments)
+    assert any("micro-batches" in warning for warning in shared.warnings)
+    # 8 prompts x 8 answers, sampled and read in full: 64 x (512 + 256), or with each prompt once 64 x 256 + 8 x 512
+    assert "49,152" in plan(_config(), CPU, replace(SMOL, seen_whole=500)).describe()
+    assert "20,480" in _cpu_plan().describe()
 
 
 def test_an_unknown_model_is_planned_as_far_as_known_and_said_to_be_unknown() -> None:

@@ -23,9 +23,9 @@ from typing import Literal
 from reasongym.config import load_config
 from reasongym.errors import ReasongymError
 from reasongym.planning.hardware import Hardware
+from reasongym.planning.known_shapes import shape_of
 from reasongym.planning.plan import plan
 from reasongym.planning.recipes import default_recipe
-from reasongym.planning.shapes import shape_of
 from reasongym.sandbox import SandboxError
 from reasongym.sandbox.docker_engine import look
 from reasongym.tasks import TaskOptions

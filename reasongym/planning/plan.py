@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reasongym.config import RunConfig
+from reasongym.planning.activations import shares_prompt
 from reasongym.planning.budgets import Budget, Needs, budgets, check_budgets, check_cache
 from reasongym.planning.checks import (
     check_mode,
+    check_reach,
     check_shape,
+    check_stage,
     resolve_device,
     resolve_dtype,
     resolve_gpus_per_node,
@@ -20,7 +23,7 @@ from reasongym.planning.placement import Slot, num_critic_ranks, num_engines, pl
 from reasongym.planning.record import Plan
 from reasongym.planning.shapes import ModelShape
 
-__all__ = ["plan"]
+__all__ = ["assess", "plan"]
 
 
 def plan(config: RunConfig, hardware: Hardware, shape: ModelShape | None) -> Plan:
@@ -30,14 +33,27 @@ def plan(config: RunConfig, hardware: Hardware, shape: ModelShape | None) -> Pla
     Raises ConfigError for parts that do not fit the model or each other, ResourceError for memory, disk or GPUs that
     are lacking.
     """
+    made = assess(config, hardware, shape)
+    check_budgets(made.budgets)
+    if made.engine:
+        check_cache(config, made.engine)
+    return made
+
+
+def assess(config: RunConfig, hardware: Hardware, shape: ModelShape | None) -> Plan:
+    """`plan`, where memory and disk may lack: the plan's budgets then say of what, and by how much. Raises ConfigError,
+    and ResourceError for GPUs."""
     device = resolve_device(config, hardware)
     dtype = resolve_dtype(config, hardware, device)
     transport = resolve_transport(config, device)
     check_mode(config, device)
+    check_stage(config, dtype)
     if shape is not None:
         check_shape(config, shape)
     placement = place(config, gpus_per_node=resolve_gpus_per_node(config, hardware, device))
-    warnings = [*_speed_warnings(config, hardware, device, dtype), *_placement_warnings(config, device, placement)]
+    check_reach(transport, placement)
+    warnings = [*_speed_warnings(config, hardware, device, dtype),
+                *_placement_warnings(config, shape, device, placement)]
     if shape is None:
         warnings.append(f"the model {config.model.path} is not on this machine: its memory is not planned and "
                         "its context and heads are not checked")
@@ -45,9 +61,7 @@ def plan(config: RunConfig, hardware: Hardware, shape: ModelShape | None) -> Pla
                     placement=placement, warnings=tuple(warnings))
     needs = _needs(config, hardware, shape, device, dtype)
     found = budgets(config, hardware, shape, device, transport, needs, placement)
-    check_budgets(found)
     if needs.engine:
-        check_cache(config, needs.engine)
         warnings += _cache_warnings(config, needs.engine)
     warnings += _tight_warnings(found)
     return Plan(config=config, hardware=hardware, device=device, dtype=dtype, transport=transport, placement=placement,
@@ -69,37 +83,39 @@ def _speed_warnings(config: RunConfig, hardware: Hardware, device: Device, dtype
     if device == "cpu" and hardware.gpus:
         yield f"{len(hardware.gpus)} GPUs are left unused by resources.device=cpu"
     workers = (config.trainer.ranks + num_critic_ranks(config)
-               + num_engines(config) * config.rollout.tensor_parallel)
+               + sum(kind.tensor_parallel for kind in config.rollout.each_engine[:num_engines(config)]))
     if device == "cpu" and workers > 2 * hardware.cores * config.resources.nodes:
         yield f"{workers} ranks and engine workers take turns on {hardware.cores * config.resources.nodes} cores"
 
 
-def _placement_warnings(config: RunConfig, device: Device, placement: tuple[Slot, ...]) -> Iterator[str]:
-    rollout, most = config.rollout, max(config.trainer.ranks, num_critic_ranks(config))
+def _placement_warnings(config: RunConfig, shape: ModelShape | None, device: Device,
+                        placement: tuple[Slot, ...]) -> Iterator[str]:
+    rollout = config.rollout
+    team = config.trainer.sequence_parallel * config.trainer.tensor_parallel
+    most = max(config.trainer.ranks // team, num_critic_ranks(config))
     if config.algorithm.samples:
-        if rollout.engines > rollout.prompts_per_step:
-            yield (f"{rollout.engines - rollout.prompts_per_step} of {rollout.engines} engines stay idle: a step has "
-                   f"{rollout.prompts_per_step} prompts")
-        batches = _most_micro_batches(config)
+        if rollout.num_engines > rollout.prompts_per_step:
+            yield (f"{rollout.num_engines - rollout.prompts_per_step} of {rollout.num_engines} engines stay idle: a "
+                   f"step has {rollout.prompts_per_step} prompts")
+        batches = _most_micro_batches(config, shape)
         if batches < most:
             yield (f"a mini-batch makes at most {batches} micro-batches for {most} ranks, so some stay idle; "
                    "lower trainer.micro_batch_tokens or trainer.mini_batches")
-    if device == "cuda":
-        nodes = {slot.node for slot in placement}
-        if len(nodes) < config.resources.nodes:
-            yield f"{config.resources.nodes - len(nodes)} of {config.resources.nodes} nodes hold nothing"
+    nodes = {slot.node for slot in placement}
+    if len(nodes) < config.resources.nodes:
+        yield f"{config.resources.nodes - len(nodes)} of {config.resources.nodes} nodes hold nothing"
 
 
-def _most_micro_batches(config: RunConfig) -> int:
+def _most_micro_batches(config: RunConfig, shape: ModelShape | None) -> int:
     rollout, trainer = config.rollout, config.trainer
     groups = rollout.prompts_per_step // trainer.mini_batches
-    prompts = groups if trainer.share_prompt else groups * rollout.group_size
+    prompts = groups if shares_prompt(config, shape) else groups * rollout.group_size
     tokens = groups * rollout.group_size * rollout.max_new_tokens + prompts * rollout.max_prompt_tokens
     return -(-tokens // trainer.micro_batch_tokens)
 
 
 def _cache_warnings(config: RunConfig, engine: EngineMemory) -> Iterator[str]:
-    answers = -(-config.rollout.prompts_per_step * config.rollout.group_size // config.rollout.engines)
+    answers = -(-config.rollout.prompts_per_step * config.rollout.group_size // config.rollout.num_engines)
     if answers > config.rollout.max_num_seqs:
         yield (f"an engine gets {answers} answers a step and samples {config.rollout.max_num_seqs} at a time "
                "(rollout.max_num_seqs)")
@@ -110,5 +126,5 @@ def _cache_warnings(config: RunConfig, engine: EngineMemory) -> Iterator[str]:
 
 def _tight_warnings(found: tuple[Budget, ...]) -> Iterator[str]:
     for budget in found:
-        if budget.share > 0.9:
+        if budget.fits and budget.share > 0.9:
             yield f"{budget.where} is {100 * budget.share:.0f} % full by this estimate; {budget.remedy}"

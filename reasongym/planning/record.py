@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from reasongym.config import RunConfig
+from reasongym.planning.activations import shares_prompt
 from reasongym.planning.budgets import Budget
 from reasongym.planning.checks import Transport
 from reasongym.planning.hardware import GIB, Hardware
@@ -96,7 +97,7 @@ def _step(plan: Plan) -> Iterator[tuple[str, str]]:
         return
     rollout = plan.config.rollout
     answers = rollout.prompts_per_step * rollout.group_size
-    prompts = rollout.prompts_per_step if plan.config.trainer.share_prompt else answers
+    prompts = rollout.prompts_per_step if shares_prompt(plan.config, plan.shape) else answers
     sampled = answers * rollout.max_new_tokens
     passes = plan.config.trainer.epochs
     yield "answers", f"{answers:,} ({rollout.prompts_per_step} prompts x {rollout.group_size})"
@@ -109,14 +110,16 @@ def _rank(plan: Plan, need: TrainerMemory | None, ranks: int) -> Iterator[tuple[
     trainer = plan.config.trainer
     if need is None:
         return
-    yield "share", f"1 of {ranks}, ZeRO stage {trainer.zero_stage}"
-    yield "parameters", _gib(need.parameters)
+    width = trainer.tensor_parallel if need is plan.trainer else 1
+    parts = f"layers in {width} parts, " if width > 1 else ""
+    yield "share", f"1 of {ranks}, {parts}ZeRO stage {trainer.zero_stage}"
+    yield f"parameters{' (host)' if need.fetched else ''}", _gib(need.parameters)
     where = " (host)" if need.offloaded else ""
     yield f"gradients{where}", _gib(need.gradients)
     yield f"master weights and Adam moments{where}", _gib(need.optimizer)
     if need.reference:
         yield "reference policy", _gib(need.reference)
-    yield "communication buckets", _gib(need.buckets)
+    yield "gradients on their way to the other ranks", _gib(need.bucket)
     if need.gathered:
         yield "parameters gathered for use", _gib(need.gathered)
     kind = "recomputed" if trainer.gradient_checkpointing else "kept"
@@ -131,7 +134,9 @@ def _engine(plan: Plan) -> Iterator[tuple[str, str]]:
     if need is None:
         return
     rollout = plan.config.rollout
-    yield "share", f"1 of {rollout.tensor_parallel} of an engine (tensor parallel); engines: {rollout.engines}"
+    widths = sorted({kind.tensor_parallel for kind in rollout.kinds})
+    yield "share", (f"1 of {' or '.join(map(str, widths))} of an engine (tensor parallel); engines: "
+                    f"{rollout.num_engines}")
     yield "weights", _gib(need.weights)
     yield "KV cache", _gib(need.cache)
     yield "KV cache of the engine, a step's need", f"{need.cache_tokens:,} tokens, {need.step_tokens:,}"
@@ -142,12 +147,14 @@ def _engine(plan: Plan) -> Iterator[tuple[str, str]]:
 def _placement(slots: Iterable[Slot]) -> Iterator[tuple[str, str]]:
     order = ("rank", "critic", "engine")
     by_node = sorted(slots, key=lambda slot: (slot.node, order.index(slot.kind), slot.index))
-    for (node, kind), group in groupby(by_node, key=lambda slot: (slot.node, slot.kind)):
+    for (node, kind, label), group in groupby(by_node, key=lambda slot: (slot.node, slot.kind, slot.label)):
         held = list(group)
         gpus = [number for slot in held for number in slot.gpus]
         where = f"GPU{'s' if len(gpus) > 1 else ''} {_range(gpus)}" if gpus else "CPU"
         name = "critic rank" if kind == "critic" else kind
-        yield f"node {node}, {where}", f"{name}{'s' if len(held) > 1 else ''} {_range([slot.index for slot in held])}"
+        numbers = _range([slot.index for slot in held])
+        yield (f"node {node}{f' ({label})' if label else ''}, {where}",
+               f"{name}{'s' if len(held) > 1 else ''} {numbers}")
 
 
 def _range(numbers: list[int]) -> str:

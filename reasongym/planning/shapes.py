@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,9 +12,11 @@ from typing import Any
 
 from reasongym.errors import ModelError, message
 
-__all__ = ["KNOWN_SHAPES", "ModelShape", "shape_of"]
+__all__ = ["ModelShape"]
 
 LARGEST_HEADER = 100 * 1024 * 1024  # the format's own bound on a safetensors header
+HEAD_DIMS = {"qwen3": 128}  # where a file does not say; of others the hidden width is divided by the heads
+BY_MASK = frozenset({"full_attention", "attention", "sliding_attention", "chunked_attention"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +24,9 @@ class ModelShape:
     """Widths in elements, of a Llama-like layer: grouped-query attention, gated MLP, two RMS norms.
 
     attention_bias: bias of the query, key and value projections (Qwen2). qk_norm: a norm over each query and key head
-    (Qwen3). stored_parameters: counted in the files, so right for other layers too; None where no file was read.
+    (Qwen3). seen_whole: tokens up to which every layer sees all of a text, so that several answers may share a row (see
+    `training.sharing`); None without such a bound. stored_parameters: counted in the files, so right for other layers
+    too; None where no file was read.
     """
 
     name: str
@@ -38,6 +41,7 @@ class ModelShape:
     tied: bool
     attention_bias: bool = False
     qk_norm: bool = False
+    seen_whole: int | None = None
     stored_parameters: int | None = None
 
     @property
@@ -48,12 +52,35 @@ class ModelShape:
     @property
     def computed_parameters(self) -> int:
         """From the widths alone."""
-        queries, keys = self.heads * self.head_dim, self.kv_heads * self.head_dim
-        attention = 2 * self.hidden * queries + 2 * self.hidden * keys
-        attention += (queries + 2 * keys) * self.attention_bias + 2 * self.head_dim * self.qk_norm
+        attention = 2 * self.hidden * self.queries + 2 * self.hidden * self.keys
+        attention += (self.queries + 2 * self.keys) * self.attention_bias + 2 * self.head_dim * self.qk_norm
         layer = attention + 3 * self.hidden * self.intermediate + 2 * self.hidden
-        embeddings = self.vocabulary * self.hidden * (1 if self.tied else 2)
-        return embeddings + self.layers * layer + self.hidden
+        return self.embedding * (1 if self.tied else 2) + self.layers * layer + self.hidden
+
+    @property
+    def queries(self) -> int:
+        """Width of all query heads."""
+        return self.heads * self.head_dim
+
+    @property
+    def keys(self) -> int:
+        """Width of all key heads, and of all value heads."""
+        return self.kv_heads * self.head_dim
+
+    @property
+    def embedding(self) -> int:
+        """Elements of the embedding, and of the output head."""
+        return self.vocabulary * self.hidden
+
+    def divided(self, size: int) -> ModelShape:
+        """What a rank has of layers that it holds together with others of `size` ranks. Embedding and output head are
+        whole; the norms, which are whole too, count as divided: they are a thousandth."""
+        if size == 1:
+            return self
+        outside = self.embedding * (1 if self.tied else 2)
+        return replace(self, heads=self.heads // size, kv_heads=self.kv_heads // size,
+                       intermediate=self.intermediate // size,
+                       stored_parameters=outside + -(-(self.parameters - outside) // size))
 
     def kv_bytes_per_token(self, *, bytes_per_element: int, tensor_parallel: int = 1) -> int:
         """Bytes of KV cache a token takes on one worker; heads are repeated where there are fewer than workers."""
@@ -64,80 +91,73 @@ class ModelShape:
     def from_folder(cls, path: Path | str) -> ModelShape:
         """From a Hugging Face folder's config.json and safetensors headers. Raises ModelError."""
         folder = Path(path).expanduser()
+        shape = cls.from_file(folder / "config.json")
+        return replace(shape, stored_parameters=_stored_parameters(folder, tied=shape.tied))
+
+    @classmethod
+    def from_file(cls, path: Path | str) -> ModelShape:
+        """From a config.json alone, named after its folder. Raises ModelError."""
+        file = Path(path).expanduser()
         try:
-            tree = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+            tree = json.loads(file.read_text(encoding="utf-8"))
+            if not isinstance(tree, dict):
+                raise ValueError(f"{type(tree).__name__}, not an object")
         except (OSError, ValueError) as error:
-            raise ModelError(message(f"{folder} is not a model folder", got=f"config.json: {error}",
+            raise ModelError(message(f"{file.parent} is not a model folder", got=f"{file.name}: {error}",
                                      expected="a Hugging Face folder with config.json",
                                      remedy="name the folder that `save_pretrained` wrote")) from error
-        shape = cls.from_config(tree, name=folder.name)
-        return replace(shape, stored_parameters=_stored_parameters(folder, tied=shape.tied))
+        return cls.from_config(tree, name=file.absolute().parent.name)
 
     @classmethod
     def from_config(cls, tree: Mapping[str, Any], *, name: str) -> ModelShape:
         """From the contents of a config.json; the language part of a model with several. Raises ModelError."""
-        tree = tree.get("text_config", tree)
-        kind = str(tree.get("model_type", ""))
         try:
+            tree = tree.get("text_config", tree)
+            kind = str(tree.get("model_type", ""))
             hidden, heads = int(tree["hidden_size"]), int(tree["num_attention_heads"])
-            return cls(
+            shape = cls(
                 name=name, hidden=hidden, heads=heads, layers=int(tree["num_hidden_layers"]),
                 kv_heads=int(tree.get("num_key_value_heads") or heads),
-                head_dim=int(tree.get("head_dim") or hidden // heads),
+                head_dim=int(tree.get("head_dim") or HEAD_DIMS.get(kind) or hidden // heads),
                 intermediate=int(tree["intermediate_size"]), vocabulary=int(tree["vocab_size"]),
                 context=int(tree["max_position_embeddings"]), tied=bool(tree.get("tie_word_embeddings", False)),
                 attention_bias=bool(tree.get("attention_bias", kind == "qwen2")), qk_norm=kind == "qwen3",
+                seen_whole=_seen_whole(tree),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
             raise ModelError(message(f"the shape of {name} cannot be read", got=f"config.json lacks or garbles {error}",
                                      expected="a decoder-only model's hidden_size, num_attention_heads, ...",
                                      remedy="use a Llama-like or Qwen-like model")) from error
+        return _checked(shape)
 
 
-def _qwen(name: str, widths: tuple[int, ...], *, vocabulary: int = 152064, tied: bool = False) -> ModelShape:
-    """A Qwen2.5. widths: hidden, layers, heads, key-value heads, head width, intermediate."""
-    hidden, layers, heads, kv_heads, head_dim, intermediate = widths
-    return ModelShape(name=name, hidden=hidden, layers=layers, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
-                      intermediate=intermediate, vocabulary=vocabulary, context=32768, tied=tied, attention_bias=True)
+def _checked(shape: ModelShape) -> ModelShape:
+    """Raises ModelError for a width that is not positive: what is divided by it would be no number."""
+    widths = ("hidden", "layers", "heads", "kv_heads", "head_dim", "intermediate", "vocabulary", "context")
+    wrong = [f"{width} {getattr(shape, width)}" for width in widths if getattr(shape, width) < 1]
+    if wrong:
+        raise ModelError(message(f"the shape of {shape.name} is impossible", got=", ".join(wrong),
+                                 expected="widths of 1 and more", remedy="correct its config.json"))
+    return shape
 
 
-SMOLLM2 = ModelShape(name="SmolLM2-135M-Instruct", hidden=576, layers=30, heads=9, kv_heads=3, head_dim=64,
-                     intermediate=1536, vocabulary=49152, context=8192, tied=True)
-LLAMA_70B = ModelShape(name="Llama-3.1-70B-Instruct", hidden=8192, layers=80, heads=64, kv_heads=8, head_dim=128,
-                       intermediate=28672, vocabulary=128256, context=131072, tied=False)
-
-# From each model's published config.json, so that a recipe can be planned on a machine that does not hold the model.
-KNOWN_SHAPES: Mapping[str, ModelShape] = {
-    "smollm2-135m": SMOLLM2,
-    "HuggingFaceTB/SmolLM2-135M-Instruct": SMOLLM2,
-    "meta-llama/Llama-3.1-70B-Instruct": LLAMA_70B,
-    "Qwen/Qwen2.5-0.5B-Instruct": _qwen("Qwen2.5-0.5B-Instruct", (896, 24, 14, 2, 64, 4864), vocabulary=151936,
-                                        tied=True),
-    "Qwen/Qwen2.5-1.5B-Instruct": _qwen("Qwen2.5-1.5B-Instruct", (1536, 28, 12, 2, 128, 8960), vocabulary=151936,
-                                        tied=True),
-    "Qwen/Qwen2.5-7B-Instruct": _qwen("Qwen2.5-7B-Instruct", (3584, 28, 28, 4, 128, 18944)),
-    "Qwen/Qwen2.5-72B-Instruct": _qwen("Qwen2.5-72B-Instruct", (8192, 80, 64, 8, 128, 29568)),
-}
-
-
-def shape_of(path: str) -> ModelShape | None:
-    """The shape of a configuration's `model.path`: a folder, a hub id that the hub's cache holds, or a known name.
-
-    None where nothing on this machine says; nothing is downloaded. Raises ModelError for a folder that is no model.
-    """
-    folder = Path(path).expanduser()
-    if folder.is_dir():
-        return ModelShape.from_folder(folder)
-    for cached in _cached_folders(path):
-        return ModelShape.from_folder(cached)
-    return KNOWN_SHAPES.get(path)
-
-
-def _cached_folders(hub_id: str) -> list[Path]:
-    home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
-    hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
-    snapshots = hub / f"models--{hub_id.replace('/', '--')}" / "snapshots"
-    return sorted(found.parent for found in snapshots.glob("*/config.json"))
+def _seen_whole(tree: Mapping[str, Any]) -> int | None:
+    """What `training.sharing.context_seen` finds in the configuration that transformers makes of the file: the file may
+    leave out which layers have the window, and then it counts for all."""
+    kinds = set(tree.get("layer_types") or ())
+    if kinds - BY_MASK or tree.get("alibi"):
+        return 0
+    bounds: list[object] = []
+    if not kinds and int(tree["num_hidden_layers"]) <= int(tree.get("max_window_layers") or 0):
+        return None  # the layers below it see everything
+    if "sliding_attention" in kinds or (not kinds and tree.get("use_sliding_window", True)):
+        bounds.append(tree.get("sliding_window", 0 if kinds else None))
+    if "chunked_attention" in kinds or (not kinds and "attention_chunk_size" in tree):
+        bounds.append(tree.get("attention_chunk_size", 0))
+    known = [bound for bound in bounds if bound is not None]
+    if not known:
+        return None
+    return min(bound if isinstance(bound, int) else 0 for bound in known)
 
 
 def _stored_parameters(folder: Path, *, tied: bool) -> int | None:
