@@ -39,7 +39,7 @@ class InProcessRanks:
     """`world` ranks that share one model; the reference and the critic's values are other models of the same make."""
 
     def __init__(self, world: int = 1, *, entropy_gradient: bool = False, share_prompt: bool = True) -> None:
-        self.settings = SimpleNamespace(world=world, share_prompt=share_prompt)
+        self.settings = SimpleNamespace(world=world, teams=world, share_prompt=share_prompt)
         self.policy = Policy(small_llama(), temperature=1.0, chunk_tokens=5, entropy_gradient=entropy_gradient)
         self.reference = Policy(small_llama(1), temperature=1.0, chunk_tokens=5)
         self.asked: list[str] = []

@@ -67,6 +67,32 @@ def dies(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
     os._exit(3)
 
 
+def raises_or_dies(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    if response == "die":
+        os._exit(3)
+    if response == "raise":
+        raise ValueError("no such thing")
+    while response == "hang" or (response == "gate" and not Path(reference).exists()):
+        time.sleep(0.002)
+    return True
+
+
+def noted(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    with Path(reference).open("a") as file:
+        file.write(f"{response} ")
+    if response == "memory":
+        raise MemoryError
+    return True
+
+
+def scribbles(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
+    """`send TEXT` sends the pool a frame of its own."""
+    if response.startswith("send "):
+        text = response.removeprefix("send ").encode()
+        os.write(int(sys.argv[-2]), len(text).to_bytes(8) + text)
+    return True
+
+
 def dies_with_an_heir(response: str, reference: Any, *, example: dict[str, Any]) -> Any:
     if os.fork() == 0:
         time.sleep(600)

@@ -16,7 +16,8 @@ pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
 SETTINGS = ("rollout.prompts_per_step=4", "rollout.group_size=4", "rollout.max_new_tokens=10",
             "rollout.max_prompt_tokens=96", "rollout.kv_cache_gib=0.1", "rollout.max_num_seqs=8", "trainer.ranks=2",
             "trainer.learning_rate=1e-3", "evaluation.every=0", "checkpoint.every=0", "tracking.rollouts=false",
-            "trainer.mini_batches=2", "scoring.workers=1", "task.name=arithmetic", "task.settings={}")
+            "trainer.mini_batches=2", "scoring.workers=1", "task.name=arithmetic", "task.settings={}",
+            "sync.verify=always")
 SAMPLED = ("grpo", "dr_grpo", "dapo", "gspo", "cispo", "rloo", "reinforce", "reinforce_pp", "reinforce_pp_baseline",
            "ppo", "online_dpo")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -116,3 +118,22 @@ def test_the_best_and_the_last_are_kept(tmp_path: Path) -> None:
 def test_without_any_checkpoint_resuming_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="no checkpoint to resume from"):
         checkpoints(tmp_path).load()
+
+
+@pytest.mark.parametrize(("every", "done", "begins_anew"), [(0, 7, True), (10, 7, True), (10, 12, False)],
+                         ids=["none is ever due", "none was due yet", "one is gone"])
+def test_without_a_checkpoint_a_run_begins_anew_only_where_none_was_due(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int, done: int, begins_anew: bool) -> None:
+    pytest.importorskip("torch", reason="the training stack is not installed")
+    from reasongym.training import run
+
+    monkeypatch.setattr(run, "run_checkpoints", lambda *_: checkpoints(tmp_path))
+    monkeypatch.setattr(run, "_steps_done", lambda _: done)
+    config: Any = SimpleNamespace(checkpoint=SimpleNamespace(every=every))
+    job: Any = SimpleNamespace(task=None, examples=None)
+    folder: Any = None
+    if begins_anew:
+        assert run._saved(config, job, folder, None) == (LoopState(), None)
+    else:
+        with pytest.raises(CheckpointError, match="no checkpoint to resume from"):
+            run._saved(config, job, folder, None)

@@ -31,7 +31,7 @@ class FewProblems(CodeSynth):
 SETTINGS = ("task.settings={levels: [1, 1]}", "rollout.max_prompt_tokens=400", "rollout.max_new_tokens=80",
             "rollout.kv_cache_gib=0.2", "evaluation.every=0", "checkpoint.every=0", "scoring.timeout_s=60",
             "trainer.micro_batch_tokens=4096")
-WAVES = ("rollout.max_num_seqs=8", "rollout.prompts_per_step=4", "rollout.group_size=8")  # 32 answers, 8 at a time
+WAVES = ("rollout.max_num_seqs=4", "rollout.prompts_per_step=4", "rollout.group_size=8")  # 32 answers, 4 at a time
 
 
 def train(folder: Path, name: str, algorithm: str, model: Path, steps: int, *settings: str) -> Path:
@@ -61,7 +61,7 @@ def test_solutions_are_imitated_and_then_the_sandbox_rewards_what_runs(tmp_path:
     rows = metrics(learnt)
     assert all(0 < row["reward/mean"] < 1 for row in rows)
     assert all(row["train/grad_norm"] > 0 for row in rows)
-    # Programs are run while others are still being sampled: with 8 answers at a time of 32, the first verdicts are
+    # Programs are run while others are still being sampled: with 4 answers at a time of 32, the first verdicts are
     # there long before the last answer.
     assert all(row["rollout/scored_early_share"] > 0.25 for row in rows)
     answers = [row for file in rollout_files(learnt / "rollouts").values() for row in read_rollouts(file)]

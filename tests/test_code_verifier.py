@@ -455,6 +455,7 @@ def test_one_sandbox_a_process_serves_many_threads_without_a_deadlock(monkeypatc
         thread.join(60)
     assert [verdict.status for verdict in verdicts] == [Status.CORRECT] * 6
     assert SANDBOXES.get(None) is SANDBOXES.get("auto")
+    assert code.prepare() is SANDBOXES.get("auto")  # type: ignore[attr-defined]
 
 
 def test_a_frame_longer_than_the_limit_is_the_candidates_failure() -> None:

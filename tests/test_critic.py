@@ -131,7 +131,7 @@ def test_returns_that_differ_by_rounding_alone_explain_nothing() -> None:
 class Journal:
     """Stands for the critic's ranks: writes down what it is asked, in order."""
 
-    settings = SimpleNamespace(world=2, share_prompt=True)
+    settings = SimpleNamespace(world=2, teams=2, share_prompt=True)
 
     def __init__(self, events: list[str], loss: float = 0.5) -> None:
         self.events, self.loss, self.trained = events, loss, list[tuple[list[Sample], ValueSettings, float]]()

@@ -34,7 +34,7 @@ class Journal:
             config=load_config(overrides=[f"steps={steps}", f"evaluation.every={every}", f"checkpoint.every={every}"]),
             push_weights=self._push, save_weights=None, held_out=[], scoring=None, parts=(), engines=None, ranks=None,
             place=lambda: (0, ()), ahead=None,
-            prompts=SimpleNamespace(position=0, too_long=0, take=lambda count: [None] * count),
+            prompts=SimpleNamespace(position=0, too_long=0, again=[], take_one=lambda: (None, 0)),
             start_at=lambda state: None, folder=SimpleNamespace(path="runs/it"), stop=Stop(),
             release_engines=lambda: None,
             progress=SimpleNamespace(phase=lambda *_: None, note=self.notes.append, evaluation=lambda *_: None),

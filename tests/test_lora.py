@@ -103,7 +103,7 @@ class Ranks:
     def measured(self, method: str) -> dict[tuple[int, ...], list[float]]:
         """Completion -> what the ranks say of its tokens."""
         answers = self.group.scatter(method, [(m,) for m in self.micros])
-        return {sample.token_ids: values for batches, found in zip(self.micros, answers, strict=True)
+        return {tuple(sample.token_ids): values for batches, found in zip(self.micros, answers, strict=True)
                 for micro, columns in zip(batches, found, strict=True)
                 for sample, values in zip(micro.samples, columns, strict=True)}
 
@@ -241,7 +241,7 @@ def test_the_final_model_is_what_was_sent_and_answers_as_the_policy(trained: Tra
     for micro in micros(1)[0]:
         logprobs_BT = policy(collate(micro, device=torch.device("cpu"))).logprobs_BT
         for sample, logprobs_T in zip(micro.samples, logprobs_BT.tolist(), strict=True):
-            assert logprobs_T[:len(sample.token_ids)] == pytest.approx(trained.then[sample.token_ids], abs=1e-4)
+            assert logprobs_T[:len(sample.token_ids)] == pytest.approx(trained.then[tuple(sample.token_ids)], abs=1e-4)
 
 
 def test_how_many_ranks_train_changes_nothing(one_rank: Trained, two_ranks: Trained) -> None:
@@ -342,7 +342,7 @@ def length_parity(response, reference, *, example):
 SETTINGS = ("model.lora.rank=8", "rollout.prompts_per_step=4", "rollout.group_size=4", "rollout.max_new_tokens=12",
             "rollout.max_prompt_tokens=96", "rollout.kv_cache_gib=0.1", "rollout.max_num_seqs=16", "evaluation.every=0",
             "trainer.learning_rate=1e-2", "algorithm.kl.coefficient=0.01", "task.verifier={rules}:length_parity",
-            "checkpoint.every=1")
+            "checkpoint.every=1", "sync.verify=always")
 
 
 def test_a_run_serves_the_merged_policy_and_leaves_model_and_adapter(tiny: Path, tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_an_answer_ends_as_the_chat_template_ends_an_assistants_turn(opened: Ope
     prompt, answer = texts(tokenizer, sample)
     assert prompt.endswith("<|im_start|>user\n2 + 2?<|im_end|>\n<|im_start|>assistant\n")
     assert answer == "4<|im_end|>"
-    assert sample.mask == (True,) * len(sample.token_ids)
+    assert tuple(sample.mask) == (True,) * len(sample.token_ids)
     whole = tokenizer.apply_chat_template([{"role": "user", "content": "2 + 2?"},
                                            {"role": "assistant", "content": "4"}], tokenize=False)
     assert whole.startswith(prompt + answer)
@@ -201,15 +201,15 @@ def test_what_was_sampled_is_trained_as_it_was_sampled(opened: Open, tokenizer: 
     for name in ("rows.parquet", "rows.jsonl"):
         source = opened("dpo", [sampled(tokenizer, chosen=[*ids, 2], rejected=[2])], name=name)
         ((chosen, rejected),) = source.take(1)
-        assert chosen.token_ids == (*ids, 2)
-        assert rejected.token_ids == (2,)
+        assert tuple(chosen.token_ids) == (*ids, 2)
+        assert tuple(rejected.token_ids) == (2,)
         assert chosen.prompt_ids == rejected.prompt_ids == (1, 4093, 198)
         assert "1 of them as token ids" in source.notes[0]
 
 
 def test_a_mask_of_the_file_is_kept(opened: Open, tokenizer: Any) -> None:
     row = sampled(tokenizer, completion=[44, 45, 2]) | {"completion_mask": [True, False, True]}
-    assert opened("sft", [row]).take(1)[0][0].mask == (True, False, True)
+    assert tuple(opened("sft", [row]).take(1)[0][0].mask) == (True, False, True)
     with pytest.raises(DataError, match="mask that does not fit"):
         opened("sft", [row | {"completion_mask": [True]}])
     with pytest.raises(DataError, match="without a trainable token"):

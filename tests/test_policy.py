@@ -38,7 +38,7 @@ def samples() -> list[Sample]:
 
 def read_alone(model: Any, sample: Sample, temperature: float) -> torch.Tensor:
     """The slow twin: the whole sequence through the model, log-softmax of everything, one position at a time."""
-    ids = torch.tensor([sample.prompt_ids + sample.token_ids])
+    ids = torch.tensor([(*sample.prompt_ids, *sample.token_ids)])
     logits = model(ids).logits[0].double() / temperature
     start = len(sample.prompt_ids)
     return torch.stack([logits[start + t - 1].log_softmax(-1)[token] for t, token in enumerate(sample.token_ids)])
@@ -71,7 +71,7 @@ def test_masked_tokens_get_no_logprob_but_are_read_as_context(model: Any) -> Non
     tool = Sample(prompt_ids=whole.prompt_ids, token_ids=whole.token_ids,
                   mask=(True, True, False, False, True, True, True, True, True))
     full, cut = (policy(collate(MicroBatch((Row((s,)),)), device=CPU)).logprobs_BT[0] for s in (whole, tool))
-    kept = torch.tensor(tool.mask)
+    kept = torch.tensor(tool.mask, dtype=torch.bool)
     torch.testing.assert_close(cut, torch.where(kept, full, 0.0))
 
 

@@ -53,6 +53,14 @@ def test_equal_answers_share_a_failure_that_is_then_forgotten() -> None:
     assert finish_all(waiting, [waiting.put(b"x")]) == 1, "a failure of one moment is no answer for the next"
 
 
+def test_one_taker_leaves_the_others_their_share() -> None:
+    waiting = queue()
+    for number in range(10):
+        waiting.put(str(number).encode())
+    assert [len(waiting.take(32, among=4)) for _ in range(4)] == [3, 2, 2, 1]  # of 10, 7, 5 and 3
+    assert [len(waiting.take(32, among=1))] == [2]
+
+
 def test_nothing_is_shared_where_nothing_is_remembered() -> None:
     waiting = queue(cache=0)
     assert finish_all(waiting, [waiting.put(b"x") for _ in range(3)]) == 3
@@ -127,6 +135,50 @@ def test_a_closed_queue_lets_go_of_everyone() -> None:
     waiting.fail(job, DataError("why"))
     with pytest.raises(DataError, match="why"):
         running.result(0)
+
+
+def test_what_is_given_back_comes_first_and_can_still_be_joined() -> None:
+    waiting = queue()
+    futures = [waiting.put(frame) for frame in (b"a", b"b", b"c", b"d")]
+    first, *others = waiting.take(3)
+    waiting.give_back(others)
+    futures.append(waiting.put(b"b"))
+    assert not futures[1].cancel(), "it was begun once"
+    taken = waiting.take(9)
+    assert [job.frame for job in taken] == [b"b", b"c", b"d"]
+    for job in (first, *taken):
+        waiting.finish(job, RIGHT)
+    assert [future.result(0) for future in futures] == [RIGHT] * 5
+    assert waiting.num_shared == 1
+
+
+def test_what_is_given_back_counts_as_waiting() -> None:
+    waiting = queue(2)
+    for frame in (b"a", b"b"):
+        waiting.put(frame)
+    waiting.give_back(waiting.take(2))
+    blocked = threading.Thread(target=waiting.put, args=(b"c",), daemon=True)
+    blocked.start()
+    blocked.join(0.1)
+    assert blocked.is_alive()
+    for job in waiting.take(2):
+        waiting.finish(job, RIGHT)
+    blocked.join(30)
+    assert not blocked.is_alive()
+
+
+@pytest.mark.parametrize("is_closed_first", [True, False])
+def test_what_is_given_back_to_a_closed_queue_is_left_without_a_verdict_by_nobody(is_closed_first: bool) -> None:
+    waiting = queue()
+    future = waiting.put(b"a")
+    jobs = waiting.take(1)
+    if is_closed_first:
+        waiting.close()
+    waiting.give_back(jobs)
+    if not is_closed_first:
+        waiting.close()
+    with pytest.raises(ScoringError, match="closed"):
+        future.result(0)
 
 
 def test_long_texts_are_not_remembered() -> None:

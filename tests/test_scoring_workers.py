@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -174,6 +176,29 @@ def test_built_in_verifiers_load_without_a_search_of_all_installed_packages(monk
     assert [registry.verifier(name)("1", "2", example={}).score for name in setup.verifiers] == [0.0, 0.0]
 
 
+PREPARES = """
+from reasongym.verifiers import verifier
+
+opened = []
+
+def open_it():
+    opened.append(1)
+    {then}
+
+@verifier("prepared", prepare=open_it)
+def prepared(response, reference, *, example):
+    return len(opened) == 1
+"""
+
+
+@pytest.mark.parametrize("then", ["", "raise OSError('not today')"])
+def test_what_a_verifier_opens_is_open_before_the_first_answer(tmp_path: Path, then: str) -> None:
+    (tmp_path / "rules.py").write_text(PREPARES.format(then=then))
+    part = RewardPart(name="prepared", verifier=f"{tmp_path / 'rules.py'}:prepared", weight=1.0)
+    with ScoringPool([part], workers=1, timeout_s=30, memory_mib=64) as pool:
+        assert [check(pool, answer).score for answer in ("a", "b")] == [1.0, 1.0]
+
+
 FAILS_TO_RESTART = """
 import os, sys
 from pathlib import Path
@@ -266,3 +291,53 @@ def test_a_scripts_own_verifier_works_and_starts_no_pools_in_pools(tmp_path: Pat
 def test_workers_load_neither_torch_nor_ray(steady: PoolOf) -> None:
     heavy = "[m for m in ('torch', 'ray', 'vllm', 'deepspeed', 'numpy') if m in sys.modules]"
     assert check(steady("returns"), f"Verdict.wrong(extracted=str({heavy}))").extracted == "[]"
+
+
+KILLED = """
+import os, signal
+from pathlib import Path
+
+def killed(response, reference, *, example):
+    with Path({count!r}).open("a") as file:
+        file.write(response)
+    if response == "always" or Path({count!r}).read_text() == "once":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return True
+
+def before(response, reference, *, example):
+    with Path({count!r} + "-before").open("a") as file:
+        file.write(".")
+    return True
+"""
+
+
+@pytest.fixture
+def killed_of(tmp_path: Path) -> Callable[..., ScoringPool]:
+    (tmp_path / "rules.py").write_text(KILLED.format(count=str(tmp_path / "count")))
+    return lambda *names: ScoringPool([RewardPart(name=name, verifier=f"{tmp_path}/rules.py:{name}", weight=1.0)
+                                       for name in names], workers=1, timeout_s=30, memory_mib=64)
+
+
+def test_an_answer_whose_worker_was_killed_is_asked_once_more(killed_of: Callable[..., ScoringPool],
+                                                              tmp_path: Path) -> None:
+    with killed_of("before", "killed") as pool:
+        assert check(pool, "once").status is Status.CORRECT
+        assert pool.num_replaced == 1
+    assert (tmp_path / "count").read_text() == "onceonce"
+    assert (tmp_path / "count-before").read_text() == ".", "a part that had its verdict was asked again"
+
+
+def test_a_worker_that_was_killed_while_it_waited_costs_no_answer(killed_of: Callable[..., ScoringPool]) -> None:
+    with killed_of("before") as pool:
+        os.kill(pool.pids[0], signal.SIGKILL)
+        wait_until(lambda: Path(f"/proc/{pool.pids[0]}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
+        assert check(pool, "a").status is Status.CORRECT
+
+
+def test_an_answer_that_kills_every_worker_is_an_error_after_two(killed_of: Callable[..., ScoringPool],
+                                                                 tmp_path: Path) -> None:
+    with killed_of("killed") as pool:
+        verdict = check(pool, "always")
+    assert verdict.status is Status.ERROR
+    assert "killed by SIGKILL" in verdict.reason
+    assert (tmp_path / "count").read_text() == "alwaysalways"

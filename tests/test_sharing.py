@@ -68,7 +68,7 @@ def largest_error(model: Any, *, share_prompt: bool, together: int) -> float:
     for micro in batches_of(samples(), share_prompt=share_prompt, budget=40, together=together):
         found = policy(collate(micro, device=torch.device("cpu"))).logprobs_BT.detach()
         for sample, found_T in zip(micro.samples, found, strict=True):
-            logits = model(input_ids=torch.tensor([sample.prompt_ids + sample.token_ids])).logits[0].detach()
+            logits = model(input_ids=torch.tensor([(*sample.prompt_ids, *sample.token_ids)])).logits[0].detach()
             alone = logits[6:-1].log_softmax(-1)[range(len(sample.token_ids)), list(sample.token_ids)]
             worst = max(worst, float((found_T[:len(alone)] - alone).abs().max()))
     return worst

@@ -18,6 +18,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 Many = Callable[..., Any]
 """`(responses, references, *, examples) -> list`: three lists of one length in, one answer each out, in their order."""
 
+Prepare = Callable[[], object]
+
 REGISTERED: dict[str, Verifier] = {}
 
 
@@ -61,14 +63,15 @@ def _one_each(answers: Any, count: int) -> list[Any]:
 
 
 @overload
-def verifier(name: str, *, batch: Literal[False] = False) -> Callable[[F], F]: ...
+def verifier(name: str, *, batch: Literal[False] = False, prepare: Prepare | None = None) -> Callable[[F], F]: ...
 @overload
-def verifier(name: str, *, batch: Literal[True]) -> Callable[[Many], BatchVerifier]: ...
-def verifier(name: str, *, batch: bool = False) -> Callable[[Any], Any]:
+def verifier(name: str, *, batch: Literal[True], prepare: Prepare | None = None) -> Callable[[Many], BatchVerifier]: ...
+def verifier(name: str, *, batch: bool = False, prepare: Prepare | None = None) -> Callable[[Any], Any]:
     """Register a function under `name`, so that `--verifier name` and a task's reward parts find it.
 
     batch: the function takes lists, `(responses, references, *, examples) -> list`; it becomes a BatchVerifier.
-    Raises ValueError when another function already has the name.
+    prepare: opens what the first answer would have to wait for; each scoring worker calls it as it starts, and goes on
+    where it raises. Raises ValueError when another function already has the name.
     """
 
     def register(function: Any) -> Any:
@@ -76,7 +79,10 @@ def verifier(name: str, *, batch: bool = False) -> Callable[[Any], Any]:
         if known is not None and (known.__module__, known.__qualname__) != (function.__module__, function.__qualname__):
             raise ValueError(f"two verifiers are named {name!r}: {known.__module__}.{known.__qualname__} "
                              f"and {function.__module__}.{function.__qualname__}; rename one")
-        REGISTERED[name] = BatchVerifier(function) if batch else function
-        return REGISTERED[name]
+        found: Any = BatchVerifier(function) if batch else function
+        if prepare is not None:
+            found.prepare = prepare
+        REGISTERED[name] = found
+        return found
 
     return register

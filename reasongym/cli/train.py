@@ -38,6 +38,7 @@ Examples:
 @click.option("--eval-every", type=int, metavar="N", help="Steps between held-out evaluations; 0 turns them off.")
 @click.option("--logger", "loggers", multiple=True, metavar="NAME",
               help="Show the numbers here too: wandb, mlflow, trackio, prometheus; may be repeated.")
+@click.option("--ray-address", metavar="HOST:PORT", help="A Ray cluster that this machine is in; `auto` finds it.")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Any setting, e.g. rollout.group_size=16.")
 @click.option("--resume", metavar="RUN", help="Continue the run in this folder from its newest checkpoint.")
 @click.option("--resume-from", type=int, metavar="STEP", help="With --resume: from the checkpoint of this step.")
@@ -55,7 +56,8 @@ def command(**options: Any) -> None:
     if described is not None and not options["dry_run"]:
         raise ConfigError(message("--hardware describes a machine for planning", got="no --dry-run",
                                   expected="--dry-run --hardware TEXT", remedy="add --dry-run"))
-    hardware = Hardware.described(described) if described is not None else Hardware.detect(options["runs"] or "runs")
+    disk = options["resume"] or options["runs"] or "runs"
+    hardware = Hardware.described(described) if described is not None else Hardware.detect(disk)
     config = _resumed(options) if options["resume"] else _configured(options, hardware)
     check_loggers(config.tracking.loggers)
     if options["dry_run"]:
@@ -127,6 +129,6 @@ def _named(options: dict[str, Any]) -> dict[str, object]:
     """Command-line options as configuration keys; those not given are left out."""
     keys = {"task": "task.name", "model": "model.path", "data": "task.data",
             "verifier": "task.verifier", "steps": "steps", "seed": "seed", "name": "name", "runs": "runs",
-            "eval_every": "evaluation.every"}
+            "eval_every": "evaluation.every", "ray_address": "resources.ray_address"}
     return {key: options[option] for option, key in keys.items() if options[option] is not None}
 

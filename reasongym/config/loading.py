@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, get_args
@@ -127,6 +127,10 @@ def _yes_for_a_number(tree: Mapping[str, Any], model: type[BaseModel], within: s
             else field and field.annotation
         if isinstance(value, dict) and isinstance(section, type) and issubclass(section, BaseModel):
             found += _yes_for_a_number(value, section, f"{within}{key}.")
+        for place, item in enumerate(value if isinstance(value, list) else ()):
+            inner = next((c for c in _inside(section) if isinstance(c, type) and issubclass(c, BaseModel)), None)
+            if isinstance(item, dict) and inner is not None:
+                found += _yes_for_a_number(item, inner, f"{within}{key}.{place}.")
     return found
 
 
@@ -145,8 +149,10 @@ def _explain(problem: dict[str, Any]) -> str:
 
 
 def _without_tag(location: tuple[str, ...]) -> tuple[str, ...]:
-    """Below `algorithm` the location names the algorithm, which is no key."""
-    return location[:1] + location[2:] if location[:1] == ("algorithm",) else location
+    """Below `algorithm` the location names the algorithm, and below `rollout.engines` their form: those are no keys."""
+    if location[:1] == ("algorithm",):
+        return location[:1] + location[2:]
+    return location[:2] + location[3:] if location[:2] == ("rollout", "engines") else location
 
 
 def _section_at(location: tuple[str, ...]) -> type[BaseModel]:
@@ -154,7 +160,14 @@ def _section_at(location: tuple[str, ...]) -> type[BaseModel]:
     if location[:1] == ("algorithm",) and len(location) > 1:
         model, location = ALGORITHM_CONFIGS[location[1]], location[2:]
     for part in location:
-        annotation = model.model_fields[part].annotation
-        candidates = [annotation, *get_args(annotation)]
-        model = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), model)
+        if part in model.model_fields:  # not the place in a list, nor a value's form
+            found = _inside(model.model_fields[part].annotation)
+            model = next((c for c in found if isinstance(c, type) and issubclass(c, BaseModel)), model)
     return model
+
+
+def _inside(annotation: Any) -> Iterator[Any]:
+    """A type, and those that it is made of."""
+    yield annotation
+    for part in get_args(annotation):
+        yield from _inside(part)

@@ -67,6 +67,7 @@ class RunConfig(Section):
     @model_validator(mode="after")
     def _parts_fit_together(self) -> RunConfig:
         trainer = self.trainer
+        self._check_trainer()
         if self.algorithm.samples:
             self._check_sampling()
         updates = self.steps * trainer.mini_batches * trainer.epochs
@@ -79,6 +80,31 @@ class RunConfig(Section):
         if isinstance(self.algorithm, OfflineConfig):
             self._check_offline(self.algorithm)
         return self
+
+    def _check_trainer(self) -> None:
+        trainer = self.trainer
+        if trainer.offload_parameters and trainer.zero_stage != 3:
+            raise ValueError(f"trainer.offload_parameters moves each rank's share of the weights, and "
+                             f"trainer.zero_stage={trainer.zero_stage} does not share them out: set it to 3")
+        if trainer.ranks % trainer.sequence_parallel:
+            raise ValueError(f"trainer.ranks={trainer.ranks} does not divide into teams of "
+                             f"trainer.sequence_parallel={trainer.sequence_parallel}")
+        if trainer.tensor_parallel > 1:
+            self._check_tensor_parallel()
+
+    def _check_tensor_parallel(self) -> None:
+        trainer, size = self.trainer, f"trainer.tensor_parallel={self.trainer.tensor_parallel}"
+        if trainer.ranks % trainer.tensor_parallel:
+            raise ValueError(f"trainer.ranks={trainer.ranks} does not divide into teams of {size}")
+        if trainer.zero_stage not in (1, 2):
+            raise ValueError(f"{size} shares out each layer, and trainer.zero_stage={trainer.zero_stage} is not made "
+                             "for shares of it: set it to 1 or 2")
+        if trainer.sequence_parallel > 1:
+            raise ValueError(f"{size} and trainer.sequence_parallel={trainer.sequence_parallel} would both divide the "
+                             "attention heads: set one of them to 1")
+        if self.model.lora.rank:
+            raise ValueError(f"{size} divides layers, and adapters of model.lora.rank={self.model.lora.rank} are made "
+                             "for whole ones: set one of them to its default")
 
     def _check_curriculum(self) -> None:
         curriculum = self.task.curriculum
@@ -109,6 +135,9 @@ class RunConfig(Section):
         if rollout.top_p < 1.0 or rollout.top_k > 0:
             raise ValueError(f"rollout.top_p={rollout.top_p}, top_k={rollout.top_k}: cutting the distribution biases "
                              "the policy ratio; train with top_p 1.0 and top_k 0")
+        if rollout.oversample > 1 and rollout.mode == "async":
+            raise ValueError(f"rollout.oversample={rollout.oversample} cuts a synchronous step's sampling short; with "
+                             "rollout.mode=async nothing waits for the longest answers: set it to 1")
         if rollout.prompts_per_step % parts:
             raise ValueError(f"rollout.prompts_per_step={rollout.prompts_per_step} does not divide into "
                              f"trainer.mini_batches={parts} equal parts")

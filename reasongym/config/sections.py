@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from reasongym.config.engine_groups import EngineGroup, EngineKind, Engines, Label
 from reasongym.config.section import Fraction01, LearningRate, Natural, Positive, Section
 
 __all__ = [
@@ -84,12 +85,16 @@ class ModelConfig(Section):
 class RolloutConfig(Section):
     """Sampling, and the engines that do it."""
 
-    engines: Positive = 1
-    """vLLM engines."""
+    engines: Engines = 1
+    """vLLM engines: a number of equal ones, or a list of groups, each with `count`, `label`, `tensor_parallel`,
+    `max_num_seqs`, `share` and `gpus_per_node`; see Engines that differ, come and go."""
     tensor_parallel: Positive = 1
     """GPUs an engine is spread over."""
     prompts_per_step: Positive = 8
     """Prompts of a step."""
+    oversample: Annotated[float, Field(ge=1, le=4)] = 1.0
+    """Of `sync`: prompts that are begun, as a multiple of those that are trained on; the groups that end first are
+    taken, and the others' prompts begun anew in the next step. 1 waits for all."""
     group_size: Positive = 8
     """Answers to a prompt."""
     max_prompt_tokens: Positive = 512
@@ -123,6 +128,27 @@ class RolloutConfig(Section):
     """Longest wait for any next completion."""
     max_restarts: Natural = 3
     """Times each engine is started anew after it has died, before the run ends."""
+
+    @property
+    def kinds(self) -> tuple[EngineKind, ...]:
+        """The groups of engines, one where all are equal."""
+        groups = (EngineGroup(count=self.engines),) if isinstance(self.engines, int) else self.engines
+        return tuple(self._kind(group) for group in groups)
+
+    @property
+    def num_engines(self) -> int:
+        return sum(kind.count for kind in self.kinds)
+
+    @property
+    def each_engine(self) -> tuple[EngineKind, ...]:
+        """The kind of every engine, in the order of their numbers."""
+        return tuple(kind for kind in self.kinds for _ in range(kind.count))
+
+    def _kind(self, group: EngineGroup) -> EngineKind:
+        width = group.tensor_parallel or self.tensor_parallel
+        return EngineKind(count=group.count, label=group.label, tensor_parallel=width,
+                          max_num_seqs=group.max_num_seqs or self.max_num_seqs,
+                          share=group.share or float(width), gpus_per_node=group.gpus_per_node)
 
 
 class TrainerConfig(Section):
@@ -163,6 +189,14 @@ class TrainerConfig(Section):
     """DeepSpeed ZeRO: 1 partitions optimizer state, 2 gradients too, 3 parameters too."""
     offload_optimizer: bool = False
     """Optimizer state in host memory."""
+    offload_parameters: bool = False
+    """Of GPUs: each rank's share of the weights in host memory, fetched layer by layer; needs zero_stage 3."""
+    sequence_parallel: Positive = 1
+    """Ranks that read each row together, a part of it each, for rows that are too long for one GPU; divides the number
+    of ranks and the model's attention heads. See Several machines."""
+    tensor_parallel: Positive = 1
+    """Ranks that hold each layer together, a part of its matrices each (DeepSpeed's AutoTP); divides the number of
+    ranks, the model's heads and its MLP's width. Needs zero_stage 1 or 2. See Several machines."""
     step_timeout_s: Annotated[float, Field(gt=0)] = 3600.0
     """Longest wait for the ranks to finish a call, in seconds."""
     start_timeout_s: Annotated[float, Field(gt=0)] = 900.0
@@ -176,8 +210,9 @@ class SyncConfig(Section):
     """How weights travel; see GPUs."""
     bucket_mib: Positive = 256
     """MiB of weights that are gathered and sent at one time."""
-    verify: Literal["always", "first", "never"] = "always"
-    """Compare checksums of every tensor after each transfer, after the first one only, or not at all."""
+    verify: Literal["in_turn", "always", "first", "never"] = "in_turn"
+    """Compare checksums of every tensor after each transfer, after the first one only, or not at all. `in_turn`: of all
+    of it after the first, of an eighth of its columns after each later one, another each time."""
     timeout_s: Annotated[float, Field(gt=0)] = 600.0
     """Longest wait for an engine in a transfer, in seconds."""
 
@@ -257,6 +292,8 @@ class ResourcesConfig(Section):
     """Machines of the run."""
     gpus_per_node: Natural = 0
     """GPUs used on each; 0 is all of them."""
+    trainer_label: Label | None = None
+    """Machines that the ranks are on: those with Ray's custom resource of this name; null: any."""
     ray_address: str | None = None
     """An existing Ray cluster; None starts Ray on this machine."""
     max_restarts: Natural = 2

@@ -18,8 +18,10 @@ from typing import Any, TypeVar
 
 from reasongym.records import Completion, FinishReason
 from reasongym.rollout.requests import EngineSettings
+from reasongym.sync.checksums import ALL, Columns
+from reasongym.sync.door import Visitor
 
-__all__ = ["Engine", "actor_environment"]
+__all__ = ["Engine", "actor_environment", "engine_arguments"]
 
 T = TypeVar("T")
 HEALTH_EVERY_S = 1.0
@@ -47,10 +49,12 @@ class Engine:
 
         logging.getLogger("vllm").setLevel(logging.WARNING)
         self.settings, self.index, self.count, self.version = settings, index, 0, "0"
+        self.held_at, self.paused_s = 0.0, 0.0
+        self.door: Visitor | None = None
         self.tasks: dict[int, asyncio.Future[Completion]] = {}
         self.ended: list[tuple[int, asyncio.Future[Completion]]] = []
         self.arrival = asyncio.Event()
-        self.llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**_engine_arguments(settings)))
+        self.llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**engine_arguments(settings)))
 
     async def ready(self) -> int:
         """Answers once the engine is built and while vLLM's own processes live: this actor's index."""
@@ -116,27 +120,60 @@ class Engine:
         await self._answered(self.llm.init_weight_transfer_engine(WeightTransferInitRequest(init_info=init_info)))
 
     async def start_weight_update(self) -> None:
-        """Hold sampling, then open the update. What is in flight freezes, and goes on later, or ends first."""
-        mode = "wait" if self.settings.in_flight == "drain" else "keep"
-        await self._answered(self.llm.pause_generation(mode=mode, clear_cache=False))
+        """Open an update. Sampling is held for all of it, unless the new weights are prepared beside those in use."""
+        if self.door is None:
+            address, *_ = await self._answered(self.llm.collective_rpc("reasongym_door"))
+            self.door = await self._answered(asyncio.to_thread(Visitor, *address)) if address else None
+        if self.door is not None:
+            await self._through("stage")
+            return
+        await self._hold()
         await self._answered(self.llm.start_weight_update())
 
     async def update_weights(self, update_info: Any) -> None:
         from vllm.distributed.weight_transfer.base import WeightTransferUpdateRequest
 
+        if self.door is not None:
+            await self._through("prepare", update_info)
+            return
         await self._answered(self.llm.update_weights(WeightTransferUpdateRequest(update_info=update_info)))
 
     async def finish_weight_update(self, weight_version: str | None = None) -> None:
         """Close the update, forget prefixes computed with the old weights, stamp the version, sample again."""
-        await self._answered(self.llm.finish_weight_update(weight_version))
-        self.version = weight_version or self.version
+        if self.door is not None:
+            await self._hold()
+            await self._answered(self.llm.collective_rpc("reasongym_swap"))
+        else:
+            await self._answered(self.llm.finish_weight_update())
+        if weight_version is not None:
+            await self._answered(self.llm.update_weight_version(weight_version))
+            self.version = weight_version
         recompute = self.settings.in_flight == "recompute"
         await self._answered(self.llm.reset_prefix_cache(reset_running_requests=recompute))
         await self._answered(self.llm.resume_generation())
+        self.paused_s = time.monotonic() - self.held_at
 
-    async def checksums(self) -> dict[str, str]:
+    async def _hold(self) -> None:
+        """Sample no more. The step that is being computed ends; what is in flight freezes then, and goes on later, or
+        ends first."""
+        drain = self.settings.in_flight == "drain"
+        began = time.monotonic()
+        # What `pause_generation` asks of the core, which then sleeps for 20 ms more.
+        await self._answered(self.llm.engine_core.pause_scheduler_async(mode="wait" if drain else "keep",
+                                                                        clear_cache=False))
+        self.held_at = began if drain else time.monotonic()
+
+    async def pause_seconds(self) -> float:
+        """How long sampling was held for the last update."""
+        return self.paused_s
+
+    async def _through(self, *question: Any) -> None:
+        assert self.door is not None
+        await self._answered(asyncio.to_thread(self.door.ask, *question, timeout_s=self.settings.update_timeout_s))
+
+    async def checksums(self, columns: Columns = ALL) -> dict[str, str]:
         """Checkpoint name -> digest of the weights in use (`sync.checksums`)."""
-        return dict((await self._answered(self.llm.collective_rpc("reasongym_checksums")))[0])
+        return dict((await self._answered(self.llm.collective_rpc("reasongym_checksums", args=tuple(columns))))[0])
 
     async def corrupt(self, name: str) -> None:
         """Damage one parameter. For tests of the checksums only."""
@@ -177,7 +214,8 @@ def _versions(spans: Sequence[Any] | None, length: int) -> tuple[int, ...]:
                  for span, end in zip(spans, ends, strict=True) for _ in range(span.start, end))
 
 
-def _engine_arguments(settings: EngineSettings) -> dict[str, Any]:
+def engine_arguments(settings: EngineSettings) -> dict[str, Any]:
+    """What vLLM is told of the engine, as keywords of its EngineArgs."""
     from vllm.config.weight_transfer import WeightTransferConfig
 
     arguments: dict[str, Any] = {
@@ -189,10 +227,13 @@ def _engine_arguments(settings: EngineSettings) -> dict[str, Any]:
         # A model's own generation_config may cut the distribution (top_k, top_p) behind our back.
         "generation_config": "vllm",
         "disable_log_stats": True, "trust_remote_code": settings.trust_remote_code,
-        "worker_extension_cls": "reasongym.sync.engine_side.WeightChecksums",
+        "worker_extension_cls": "reasongym.sync.engine_side.WorkerExtension",
     }
     if settings.transport:
         arguments["weight_transfer_config"] = WeightTransferConfig(backend=settings.transport)
+    if settings.tensor_parallel > 1:
+        # In a placement group, as here, vLLM would ask Ray for the workers, and refuse the bundle of several GPUs.
+        arguments["distributed_executor_backend"] = "mp"
     if settings.device == "cpu":
         # vLLM 0.32 on CPU rewinds a seeded generator when a prompt is split over two iterations, which PyTorch's CPU
         # generator cannot do ("CPU Generator does not use offset"); whole prompts avoid it.

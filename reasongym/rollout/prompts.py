@@ -1,25 +1,16 @@
-"""From examples to token ids through the model's chat template, once; and the walk over a split's prompts."""
+"""The walk over a split's prompts, each encoded once, as an evaluation encodes it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from reasongym.errors import DataError, ModelError, message
+from reasongym.errors import DataError, message
+from reasongym.evaluation.prompting import encode
 from reasongym.records import Prompt
 from reasongym.rollout.walk import Walk
-from reasongym.tasks import Example, Task, row_random
+from reasongym.tasks import Task, row_random
 
 __all__ = ["PromptSource", "encode"]
-
-
-def encode(example: Example, tokenizer: Any) -> Prompt:
-    """Apply the chat template. Raises ModelError when the tokenizer has none: a guessed format would train nonsense."""
-    if not getattr(tokenizer, "chat_template", None):
-        raise ModelError(message("the model's tokenizer has no chat template", got=tokenizer.name_or_path,
-                                 expected="an instruction-tuned model", remedy="choose an -Instruct model"))
-    text = tokenizer.apply_chat_template(list(example.messages), tokenize=False, add_generation_prompt=True)
-    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-    return Prompt(example=example, token_ids=tuple(ids), text=text)
 
 
 class PromptSource(Walk[Prompt]):

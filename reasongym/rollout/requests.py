@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reasongym.config import RunConfig
+from reasongym.config.engine_groups import EngineKind
 from reasongym.planning import Plan
 from reasongym.records import Prompt
 
-__all__ = ["EngineSettings", "Request", "engine_settings", "requests_for"]
+__all__ = ["EngineSettings", "Request", "engine_settings", "requests_for", "settings_of_kind"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +21,9 @@ class EngineSettings:
 
     model: a Hugging Face folder or hub id. transport: name of vLLM's weight-transfer backend, or None without training.
     kv_cache_gib: for CPU engines; GPU engines size their cache by gpu_memory_utilization. in_flight: what becomes of
-    answers that new weights meet half-way (`rollout.in_flight`).
+    answers that new weights meet half-way (`rollout.in_flight`). update_timeout_s: longest wait for vLLM to take a
+    bucket of new weights, in seconds. label: of the machines it is on, and of its group; empty without one. share:
+    answers it is given against those of another engine.
     """
 
     model: str
@@ -36,19 +39,31 @@ class EngineSettings:
     trust_remote_code: bool = False
     transport: str | None = None
     in_flight: Literal["keep", "recompute", "drain"] = "keep"
+    update_timeout_s: float = 600.0
     seed: int = 0
+    label: str = ""
+    share: float = 1.0
 
 
-def engine_settings(config: RunConfig, plan: Plan, model: str, *, transport: str | None) -> EngineSettings:
-    """The configured engine. model: a path for loaders. transport: None for an engine that no trainer feeds."""
+def engine_settings(config: RunConfig, plan: Plan, model: str, *, transport: str | None) -> list[EngineSettings]:
+    """Those of every engine of the plan. model: a path for loaders. transport: None for engines that no trainer
+    feeds."""
+    of_kind = {kind: settings_of_kind(kind, config, plan, model, transport=transport) for kind in config.rollout.kinds}
+    each = config.rollout.each_engine
+    return [of_kind[each[slot.index]] for slot in plan.placement if slot.kind == "engine"]
+
+
+def settings_of_kind(kind: EngineKind, config: RunConfig, plan: Plan, model: str, *,
+                     transport: str | None) -> EngineSettings:
+    """One engine's of a group; arguments as of `engine_settings`."""
     r = config.rollout
     return EngineSettings(
         model=model, dtype=plan.dtype, device=plan.device, max_tokens=r.max_prompt_tokens + r.max_new_tokens,
-        tensor_parallel=r.tensor_parallel, max_num_seqs=r.max_num_seqs, kv_cache_gib=r.kv_cache_gib,
+        tensor_parallel=kind.tensor_parallel, max_num_seqs=kind.max_num_seqs, kv_cache_gib=r.kv_cache_gib,
         gpu_memory_utilization=r.gpu_memory_utilization, enforce_eager=r.enforce_eager,
         sleep_mode=transport is not None and config.resources.placement == "shared",
         trust_remote_code=config.model.trust_remote_code, transport=transport, in_flight=r.in_flight,
-        seed=config.seed)
+        update_timeout_s=config.sync.timeout_s, seed=config.seed, label=kind.label or "", share=kind.share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,6 +76,8 @@ class StalenessGate:
 
         Afterwards the policy is being trained: what is admitted until `advance` still begins under the old version.
         """
+        if len(self._ended) < self.batch:  # asked whenever a group ends: a look at all that is open would add up
+            return None
         chosen = self._choose()
         if len(chosen) < self.batch:
             return None

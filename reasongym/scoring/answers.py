@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import Counter, deque
+from collections.abc import Sequence
 from concurrent.futures import Future
 
 from reasongym.errors import ScoringError, message
@@ -40,7 +41,8 @@ class AnswerQueue:
     def __init__(self, size: int, cache: VerdictCache) -> None:
         self._size = size
         self._cache = cache
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._room, self._work = (threading.Condition(self._lock) for _ in range(2))  # what `put` and `take` wait for
         self._waiting: deque[Job] = deque()
         self._unfinished: dict[bytes, Job] = {}
         self._num_waiting = 0
@@ -54,7 +56,7 @@ class AnswerQueue:
 
     @property
     def counts(self) -> dict[Status, int]:
-        with self._changed:
+        with self._lock:
             return {status: self._counts[status] for status in Status}
 
     @property
@@ -66,8 +68,8 @@ class AnswerQueue:
         """Raises ScoringError where the queue is closed."""
         key = hashlib.sha256(frame).digest()
         future: Future[Verdicts] = Future()
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._num_waiting < self._size or key in self._cache)
+        with self._room:
+            self._room.wait_for(lambda: self._closed or self._num_waiting < self._size or key in self._cache)
             if self._closed:
                 raise closed_pool("submit")
             known = self._cache.get(key)
@@ -91,18 +93,19 @@ class AnswerQueue:
             return
         self._waiting.append(Job(key, frame, future))
         self._unfinished[key] = self._waiting[-1]
-        self._changed.notify_all()
+        self._work.notify()
 
-    def take(self, most: int) -> list[Job]:
-        """What waits, at most `most`; blocks while nothing does. Empty once the queue is closed."""
-        with self._changed:
+    def take(self, most: int, *, among: int = 1) -> list[Job]:
+        """What waits, at most `most`, and of `among` takers an even share; blocks while nothing does. Empty once the
+        queue is closed."""
+        with self._work:
             taken: list[Job] = []
             while not taken:
-                self._changed.wait_for(lambda: self._closed or self._waiting)
+                self._work.wait_for(lambda: self._closed or self._waiting)
                 if self._closed:
                     return []
-                taken = self._take_waiting(most)
-                self._changed.notify_all()
+                taken = self._take_waiting(min(most, -(-len(self._waiting) // among)))
+                self._room.notify_all()
             return taken
 
     def _take_waiting(self, most: int) -> list[Job]:
@@ -114,7 +117,7 @@ class AnswerQueue:
                 break
             job = self._waiting.popleft()
             self._num_waiting -= 1
-            job.futures = [future for future in job.futures if future.set_running_or_notify_cancel()]
+            job.futures = [future for future in job.futures if job.is_running or future.set_running_or_notify_cancel()]
             job.is_running = True
             if job.futures:
                 taken.append(job)
@@ -122,18 +125,29 @@ class AnswerQueue:
                 self._forget(job)
         return taken
 
+    def give_back(self, jobs: Sequence[Job]) -> None:
+        """Taken, and not begun: to the front of what waits. They fail where the queue is closed."""
+        with self._lock:
+            if not self._closed:
+                self._waiting.extendleft(reversed(jobs))
+                self._num_waiting += len(jobs)
+                self._work.notify(len(jobs))
+                return
+        for job in jobs:
+            self.fail(job, closed_pool("check an answer"))
+
     def finish(self, job: Job, verdicts: Verdicts) -> None:
         """Gives the verdicts to everyone who submitted the answer. Those that are no failure are remembered."""
-        with self._changed:
+        with self._room:
             self._cache.put(job.key, verdicts)
             self._forget(job)
             self._counts[_gravest(verdicts)] += len(job.futures)
-            self._changed.notify_all()
+            self._room.notify_all()
         for future in job.futures:
             future.set_result(dict(verdicts))
 
     def fail(self, job: Job, error: Exception) -> None:
-        with self._changed:
+        with self._lock:
             self._forget(job)
         for future in job.futures:
             future.set_exception(error)
@@ -146,14 +160,16 @@ class AnswerQueue:
 
     def close(self) -> None:
         """Wakes whoever is blocked and cancels what waits; what is being checked is left to its checker."""
-        with self._changed:
+        with self._lock:
             self._closed = True
             waiting = list(self._waiting)
             self._waiting.clear()
-            self._changed.notify_all()
+            self._work.notify_all()
+            self._room.notify_all()
         for job in waiting:
             for future in job.futures:
-                future.cancel()
+                if not future.cancel():  # it was begun once, and given back
+                    future.set_exception(closed_pool("check an answer"))
 
 
 def _gravest(verdicts: Verdicts) -> Status:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from reasongym.errors import ConfigError, ScoringError, message
-from reasongym.scoring.answers import AnswerQueue, Job, Verdicts, closed_pool
+from reasongym.scoring.answers import AnswerQueue, Job, Verdicts
 from reasongym.scoring.cache import VerdictCache
 from reasongym.scoring.process import make_setup
 from reasongym.scoring.protocol import IN_WORKER, encode_answer
@@ -35,7 +36,8 @@ class ScoringPool:
     once (0: neither). start_timeout_s: wall time a worker may take to import its verifiers.
 
     Verifiers of batches get what waits when a worker is free, at most `batch_size` answers and never waiting for more;
-    a coroutine function gets as many at once, each in a task of its own.
+    a coroutine function gets as many at once, each in a task of its own. Others get one after another; of answers that
+    take a few milliseconds several are sent ahead, and go to another worker where the first one is lost.
     Such a batch has `timeout_s` too, for all those parts together, after each of its answers had `timeout_s` for the
     parts that take single answers. A batch that is killed is TIMEOUT for each of its answers; one that fails, ERROR.
 
@@ -130,23 +132,29 @@ class ScoringPool:
             started.set_exception(error)
             return
         started.set_result(None)
-        while jobs := self._queue.take(self._batch_size if slot.takes_many else 1):
+        among = 1 if slot.takes_many else len(self._slots)
+        while jobs := self._queue.take(slot.appetite(self._batch_size), among=among):
             self._run(slot, jobs)
         slot.close()
 
     def _run(self, slot: Slot, jobs: list[Job]) -> None:
+        left = dict(enumerate(jobs))
+
+        def done(place: int, verdicts: Verdicts) -> None:
+            self._queue.finish(left.pop(place), verdicts)
+
         try:
-            checked = slot.check([job.frame for job in jobs])
+            slot.check([job.frame for job in jobs], done)
         except Exception as error:  # boundary: no future is left without a result
-            slot.discard()
-            if self._queue.is_closed:
-                for job in jobs:
-                    self._queue.fail(job, closed_pool("check an answer"))
-                return
-            failed = Verdict.error(f"no worker could check it: {type(error).__name__}: {error}")
-            checked = [dict.fromkeys(self._parts, failed) for _ in jobs]
-        for job, verdicts in zip(jobs, checked, strict=True):
-            self._queue.finish(job, verdicts)
+            with contextlib.suppress(ScoringError):  # what cannot be killed is left to itself
+                slot.discard()
+            if not self._queue.is_closed:
+                failed = Verdict.error(f"no worker could check it: {type(error).__name__}: {error}")
+                # A batch shares it; of a turn it is that of the answer whose turn it was.
+                for place in list(left) if slot.takes_many else list(left)[:1]:
+                    done(place, dict.fromkeys(self._parts, failed))
+        if left:
+            self._queue.give_back(list(left.values()))
         slot.renew()
 
 

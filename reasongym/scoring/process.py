@@ -23,6 +23,9 @@ from reasongym.verifiers import REGISTERED
 
 __all__ = ["Setup", "WorkerProcess", "make_setup"]
 
+SEND_BYTES = 3 << 16
+"""Room that is asked for in a socket to a worker. Linux doubles it, and counts what it spends around the data too."""
+
 REAP_TIMEOUT_S = 30.0
 OWN_END_TIMEOUT_S = 1.0
 USER_FILE_PREFIX = "reasongym_user_"
@@ -80,6 +83,7 @@ class WorkerProcess:
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
         command = [sys.executable, "-P", "-c", BOOT, json.dumps([str(entry) for entry in sys.path]),
                    str(theirs.fileno()), str(os.getpid())]
         with theirs, contextlib.ExitStack() as undo:
@@ -91,7 +95,13 @@ class WorkerProcess:
         self._sock = ours
         self._death_fd = os.pidfd_open(self._process.pid)
         self._lock = threading.Lock()
+        self.was_killed = False
         self.channel = Channel(ours, self._death_fd)
+
+    @property
+    def room_bytes(self) -> int:
+        """What can be sent to a worker that reads nothing, without waiting for it."""
+        return self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 4
 
     @property
     def pid(self) -> int:
@@ -122,12 +132,14 @@ class WorkerProcess:
         return tuple(reply["ways"])
 
     def obituary(self) -> str:
-        """How a worker that left its socket ended. Kills its group, and itself where it has not ended within 1 s."""
+        """How a worker that left its socket ended; `was_killed` says whether by a SIGKILL that was not ours. Kills its
+        group, and itself where it has not ended within 1 s."""
         poll = select.poll()
         poll.register(self._death_fd, select.POLLIN)
         ended = bool(poll.poll(OWN_END_TIMEOUT_S * 1000))  # not yet reaped, so that its number still is its own
         self.kill()
         status = self._process.returncode
+        self.was_killed = ended and status == -signal.SIGKILL
         if not ended or status == CHANNEL_LOST:
             return "the worker process lost its channel: does the verifier close file descriptors it did not open?"
         if status >= 0:
@@ -153,8 +165,10 @@ class WorkerProcess:
 
     def close(self) -> None:
         """Kill, and release the file descriptors; for the owning thread alone, which might be waiting on them."""
-        self.kill()
-        if self._death_fd >= 0:
-            os.close(self._death_fd)
-            self._death_fd = -1
-            self._sock.close()
+        try:
+            self.kill()
+        finally:
+            if self._death_fd >= 0:
+                os.close(self._death_fd)
+                self._death_fd = -1
+                self._sock.close()

@@ -1,8 +1,9 @@
 """What crosses between the pool and a worker: length-prefixed JSON over a private socket. Nothing is unpickled.
 
 Pool to worker: one set-up record, then requests: a frame `{"parts": [...], "num_answers": n}`, which says what is to
-run, and a frame with the answers. Worker to pool: one `ways` or `failed` record, then, for each part of a request in
-order and as soon as they are known, one `verdicts` record, with one verdict an answer.
+run, and a frame with the answers; more may come before the first is answered. Worker to pool: one `ways` or `failed`
+record, then, for each part of a request in order and as soon as they are known, one `verdicts` record, with one verdict
+an answer. After a record that says `retire` come those of the same request, and no more.
 """
 
 from __future__ import annotations
@@ -39,10 +40,11 @@ HEADER = struct.Struct("!Q")
 MAX_FRAME_BYTES = 256 * 2**20
 MAX_ANSWER_BYTES = MAX_FRAME_BYTES - 1024  # what is around it in a request has room
 MAX_TEXT_CHARS = 65_536  # of a verdict's texts: a verifier may quote its whole input
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 16
 IN_WORKER = "REASONGYM_SCORING_WORKER"  # environment variable: the pid of the worker process that set it
 SINGLE, TOGETHER, BATCH = "single", "together", "batch"
 """Ways a verifier takes answers: one after another, several side by side (a coroutine function), as one batch."""
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 CHANNEL_LOST = 71  # exit status of a worker that cannot send any more
 
 
@@ -56,6 +58,7 @@ class Channel:
 
     def __init__(self, sock: socket.socket, death_fd: int | None = None) -> None:
         self._sock = sock
+        self._ahead = bytearray()  # read, and not asked for yet: several frames may have come together
         self._poll = select.poll()
         self._poll.register(sock, select.POLLIN)
         if death_fd is not None:
@@ -72,14 +75,16 @@ class Channel:
         return self._read(length, deadline)
 
     def _read(self, num_bytes: int, deadline: float | None) -> bytes:
-        read = bytearray()
-        while len(read) < num_bytes:
+        while len(self._ahead) < num_bytes:
             self._wait(deadline)
-            chunk = self._sock.recv(min(num_bytes - len(read), CHUNK_BYTES))
+            chunk = self._sock.recv(CHUNK_BYTES)
             if not chunk:
                 raise EOFError("the other end is closed")
-            read += chunk
-        return bytes(read)
+            self._ahead += chunk
+        with memoryview(self._ahead) as ahead, ahead[:num_bytes] as part:  # a slice of the array would be a copy more
+            read = bytes(part)
+        del self._ahead[:num_bytes]
+        return read
 
     def _wait(self, deadline: float | None) -> None:
         left_ms = None if deadline is None else max(deadline - time.monotonic(), 0.0) * 1000
@@ -92,7 +97,7 @@ class Channel:
 
 def encode(record: Mapping[str, object]) -> bytes:
     """JSON in ASCII: lone surrogates, which models do produce, survive as escapes."""
-    return json.dumps(record, allow_nan=False, separators=(",", ":")).encode("ascii")
+    return _ENCODER.encode(record).encode("ascii")
 
 
 def decode(frame: bytes) -> dict[str, Any]:

@@ -7,6 +7,7 @@ program that it starts in a session of its own outlives it: running untrusted co
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 import inspect
@@ -16,7 +17,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -53,9 +54,10 @@ def main() -> NoReturn:
     channel = Channel(socket.socket(fileno=int(sys.argv[-2])))
     os.environ[IN_WORKER] = str(os.getpid())
     setup = decode(channel.receive())
-    verifiers = _load(setup, channel)
+    verifiers = [(verifier, _way_of(verifier)) for verifier in _load(setup, channel)]
     _limit_memory(setup["memory_mib"])
-    channel.send(encode({"ways": [_way_of(verifier) for verifier in verifiers]}))
+    channel.send(encode({"ways": [way for _, way in verifiers]}))
+    _prepare([verifier for verifier, _ in verifiers])
     try:
         _serve(channel, verifiers, setup["timeout_s"] * SHARE_OF_THE_TIME)
     except EOFError:  # the pool is gone
@@ -89,6 +91,13 @@ def _load(setup: dict[str, Any], channel: Channel) -> list[Verifier]:
         _end_group()
 
 
+def _prepare(verifiers: Sequence[Verifier]) -> None:
+    """What they would open at the first answer. Where it fails, that answer's verdict says so: it is tried again."""
+    for verifier in verifiers:
+        with contextlib.suppress(Exception):  # boundary: a verifier's own code
+            getattr(verifier, "prepare", lambda: None)()
+
+
 def _limit_memory(extra_mib: int) -> None:
     """Address space: what is mapped now, verifiers loaded, plus `extra_mib`.
 
@@ -106,18 +115,23 @@ def _way_of(verifier: Verifier) -> str:
     return TOGETHER if any(map(inspect.iscoroutinefunction, (verifier, type(verifier).__call__))) else SINGLE
 
 
-def _serve(channel: Channel, verifiers: list[Verifier], task_timeout_s: float) -> NoReturn:
+def _serve(channel: Channel, verifiers: list[tuple[Verifier, str]], task_timeout_s: float) -> NoReturn:
     pid = os.getpid()
     while True:
         request, frame = decode(channel.receive()), channel.receive()
+        retires = False
         for part in request["parts"]:
-            reply = _check(verifiers[part], frame, request["num_answers"], task_timeout_s)
+            verifier, way = verifiers[part]
+            reply = _check(verifier, way, frame, request["num_answers"], task_timeout_s)
             if os.getpid() != pid:  # a process that the verifier forked came back here: its answer is not ours
                 os._exit(0)
             channel.send(encode(reply))
+            retires = retires or bool(reply["retire"])
+        while retires:  # until it is killed: requests may have been sent ahead, and others will answer them
+            signal.pause()
 
 
-def _check(verifier: Verifier, frame: bytes, num_answers: int, task_timeout_s: float) -> dict[str, object]:
+def _check(verifier: Verifier, way: str, frame: bytes, num_answers: int, task_timeout_s: float) -> dict[str, object]:
     """One part's verdicts, one an answer, and whether this process should be replaced.
 
     The frame is decoded for every part, so that no verifier sees what another did to the reference.
@@ -125,7 +139,7 @@ def _check(verifier: Verifier, frame: bytes, num_answers: int, task_timeout_s: f
     started = time.perf_counter()
     retire = False
     try:
-        verdicts = [_verdict(value) for value in _ask(verifier, decode(frame)["answers"], task_timeout_s)]
+        verdicts = [_verdict(value) for value in _ask(verifier, way, decode(frame)["answers"], task_timeout_s)]
     except BaseException as error:  # the one boundary that may catch everything: it becomes an ERROR verdict
         verdicts = [verdict_to_record(Verdict.error(_describe(error)))] * num_answers
         # After MemoryError whatever the verifier keeps in its module's caches would fail the next answers too.
@@ -133,14 +147,14 @@ def _check(verifier: Verifier, frame: bytes, num_answers: int, task_timeout_s: f
     return {"verdicts": verdicts, "seconds": time.perf_counter() - started, "retire": retire}
 
 
-def _ask(verifier: Verifier, answers: list[dict[str, Any]], task_timeout_s: float) -> list[Any]:
+def _ask(verifier: Verifier, way: str, answers: list[dict[str, Any]], task_timeout_s: float) -> list[Any]:
     """What the verifier says of each answer; there are several where it takes them together."""
     if isinstance(verifier, BatchVerifier):
         said = verifier.many(*([answer[key] for answer in answers] for key in ("response", "reference")),
                              examples=[answer["fields"] for answer in answers])
         values: list[Any] = _wait_for(said) if inspect.isawaitable(said) else said
         return values
-    if _way_of(verifier) == TOGETHER:
+    if way == TOGETHER:
         together: list[Any] = _wait_for(_side_by_side(verifier, answers, task_timeout_s))
         return together
     (answer,) = answers

@@ -13,16 +13,17 @@ __all__ = ["EnginesClient"]
 
 
 class EnginesClient:
-    """vLLM's four-call surface over Ray actors. Raises SyncError when an engine fails or misses the deadline."""
+    """vLLM's four-call surface over Ray actors. workers: processes of each engine, 1 where they are not given. Raises
+    SyncError when an engine fails or misses the deadline."""
 
-    def __init__(self, engines: Sequence[Any], *, timeout_s: float) -> None:
+    def __init__(self, engines: Sequence[Any], *, timeout_s: float, workers: Sequence[int] = ()) -> None:
         self.engines, self.timeout_s = engines, timeout_s
+        self.workers = list(workers) or [1] * len(engines)
 
     def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
         """vLLM's NCCL transport numbers the workers of all engines in one group: each engine starts where the one
         before it ended (`rank_offset`)."""
-        workers = (init_info.get("world_size", 1) - 1) // len(self.engines)
-        infos = [init_info | ({"rank_offset": 1 + i * workers} if "rank_offset" in init_info else {})
+        infos = [init_info | ({"rank_offset": 1 + sum(self.workers[:i])} if "rank_offset" in init_info else {})
                  for i in range(len(self.engines))]
         self._wait("open the transfer", [e.init_weight_transfer_engine.remote(i)
                                          for e, i in zip(self.engines, infos, strict=True)])

@@ -1,4 +1,4 @@
-"""What vLLM loads in its own processes: the receiving half of our transport, and checksums of the weights in use.
+"""What vLLM loads in its own processes: the receiving half of our transport, and questions about the weights in use.
 
 `register` is the `vllm.general_plugins` entry point: the engine core and its workers are processes of their own, so
 the transport must be registered there.
@@ -6,15 +6,19 @@ the transport must be registered there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from reasongym.sync.checksums import Columns
+from reasongym.sync.door import Door, can_open
+from reasongym.sync.in_use import digests, repack_tied_heads
 from reasongym.sync.shared_memory import BACKEND, open_segment, view
+from reasongym.sync.staging import Probe, StagedWeights
 
-__all__ = ["SharedMemoryEngine", "WeightChecksums", "digests", "register", "repack_tied_heads"]
+__all__ = ["SharedMemoryEngine", "WorkerExtension", "register"]
+
 
 def register() -> None:
     """Make `BACKEND` known to vLLM's factory; vLLM may call it several times in one process."""
@@ -49,13 +53,28 @@ class SharedMemoryUpdate(WeightTransferUpdateInfo):  # type: ignore[misc]
 
 
 class SharedMemoryEngine(WeightTransferEngine):  # type: ignore[misc]
-    """Loads buckets out of a memory-mapped segment, in checkpoint format, through vLLM's layer-wise reload."""
+    """Loads buckets out of a memory-mapped segment, in checkpoint format.
+
+    The first update goes through vLLM's layer-wise reload, in place. Where it shows that the model keeps its weights as
+    they are sent (`Probe`), later ones are staged: they come in by a door of their own, are prepared in its thread
+    while the model computes, and swapped in. On GPUs, under tensor parallelism and for other models every update is
+    like the first.
+    """
 
     init_info_cls = SharedMemoryInit
     update_info_cls = SharedMemoryUpdate
 
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.segments: dict[str, torch.Tensor] = {}  # mapped once: touching a mapping anew costs as much as a copy
+        self.probe: Probe | None = Probe() if self._may_stage() else None
+        self.door: Door | None = None
+        self.staged: StagedWeights | None = None
+        self.spare: dict[int, torch.Tensor] = {}
+
     def init_transfer_engine(self, init_info: SharedMemoryInit) -> None:
         del init_info
+        self.segments = {}
 
     def start_weight_update(self) -> None:
         from vllm.model_executor.model_loader.reload import initialize_layerwise_reload
@@ -68,101 +87,78 @@ class SharedMemoryEngine(WeightTransferEngine):  # type: ignore[misc]
             torch.accelerator.synchronize()
 
     def receive_weights(self, update_info: SharedMemoryUpdate) -> None:
-        segment = open_segment(update_info.path, update_info.nbytes)
+        tensors = self._tensors(update_info)
+        if self.probe is not None:
+            self.probe.saw(tensors)
         # The layer-wise reload keeps references to what it is given until its layer is complete, which may be in a
         # later bucket, while the sender reuses the segment: so each tensor is copied.
-        self.model.load_weights([(t["name"], view(segment, t).to(self.device, copy=True)) for t in update_info.tensors])
+        self.model.load_weights([(name, tensor.to(self.device, copy=True)) for name, tensor in tensors.items()])
+
+    def stage(self) -> None:
+        """Begin an update beside the weights in use; one that was not finished is forgotten."""
+        self.staged = StagedWeights(self.model, self.spare)
+
+    def prepare(self, update_info: dict[str, Any]) -> None:
+        """Take a bucket of the staged update. When this returns its segment may be written again."""
+        assert self.staged is not None
+        self.staged.add(self._tensors(self.parse_update_info(update_info)))
+
+    def _tensors(self, update_info: SharedMemoryUpdate) -> dict[str, torch.Tensor]:
+        if update_info.path not in self.segments:
+            self.segments[update_info.path] = open_segment(update_info.path, update_info.nbytes)
+        segment = self.segments[update_info.path]
+        return {spec["name"]: view(segment, spec) for spec in update_info.tensors}
+
+    def swap(self) -> None:
+        """End the staged update: from now on the model computes with it."""
+        assert self.staged is not None
+        staged, self.staged = self.staged, None
+        staged.swap()
 
     def finish_weight_update(self) -> None:
         from vllm.model_executor.model_loader.reload import finalize_layerwise_reload
 
         finalize_layerwise_reload(self.model, self.model_config)
         repack_tied_heads(self.model)
+        if self.probe is not None:
+            if self.probe.holds(self.model):
+                self.door = Door({"stage": self.stage, "prepare": self.prepare})
+            self.probe = None
 
     def shutdown(self) -> None:
-        return
+        if self.door is not None:
+            self.door.close()
+
+    def _may_stage(self) -> bool:
+        from vllm.platforms import current_platform
+
+        # Zen's layers may compute with the very tensor that they are given, here a segment that is written again.
+        return (can_open() and self.device.type == "cpu" and self.parallel_config.tensor_parallel_size == 1
+                and not current_platform.is_zen_cpu())
 
 
-class WeightChecksums:
-    """A vLLM worker extension: digests of the weights this worker computes with, under their checkpoint names."""
+class WorkerExtension:
+    """What our engines ask of a vLLM worker beyond vLLM's own calls."""
 
-    def reasongym_checksums(self) -> dict[str, str]:
-        """Checkpoint name -> digest. With tensor parallelism the shards are not comparable and the answer is empty."""
+    def reasongym_door(self) -> list[str]:
+        """Where weights can be prepared while the worker computes: the address of its door. Else nothing."""
+        door: Door | None = getattr(self.weight_transfer_engine, "door", None)  # type: ignore[attr-defined]
+        return [] if door is None else list(door.address)
+
+    def reasongym_swap(self) -> None:
+        """Compute with the weights that came in by the door."""
+        self.weight_transfer_engine.swap()  # type: ignore[attr-defined]
+
+    def reasongym_checksums(self, number: int, parts: int) -> dict[str, str]:
+        """Checkpoint name -> digest of these columns (`checksums.Columns`). With tensor parallelism the shards are not
+        comparable and the answer is empty."""
         model = self.model_runner.get_model()  # type: ignore[attr-defined]
         if self.parallel_config.tensor_parallel_size > 1:  # type: ignore[attr-defined]
             return {}
-        return digests(model)
+        return digests(model, Columns(number, parts))
 
     def reasongym_corrupt(self, name: str) -> None:
         """Change one element of the weights in use. For tests of the checksums only."""
         model = self.model_runner.get_model()  # type: ignore[attr-defined]
         parameter = dict(model.named_parameters())[name]
         parameter.data.view(-1)[0] += 1.0
-
-
-def repack_tied_heads(model: torch.nn.Module) -> None:
-    """Pack an output head's weights anew where they are the embedding's.
-
-    vLLM's CPU path multiplies with a packed copy. The layer-wise reload packs the layers that it loaded, and a tied
-    head is never loaded by its own name: without this it goes on multiplying with the weights of the engine's start.
-    """
-    owners: dict[int, torch.nn.Module] = {}
-    for module in model.modules():
-        weight = getattr(module, "weight", None)
-        if weight is None or not hasattr(module, "cpu_linear") or not weight.numel():
-            continue
-        if owners.setdefault(weight.data_ptr(), module) is not module:
-            module.quant_method.process_weights_after_loading(module)  # type: ignore[operator, union-attr]
-
-
-def digests(model: torch.nn.Module) -> dict[str, str]:
-    """Checkpoint name -> digest of the weights in use. A parameter that two modules share must be the same in both:
-    where a tied copy is stale, the name's digest says so and equals nothing."""
-    from reasongym.sync.checksums import digest
-
-    uses: dict[str, dict[str, str]] = {}  # a parameter's first name -> where it is used -> digest
-    owners: dict[int, str] = {}
-    for name, tensor, stored in _checkpoint_tensors(model):
-        owner = owners.setdefault(stored.data_ptr(), name) if stored.numel() else name
-        places = uses.setdefault(owner, {})
-        places[name] = digest(tensor)
-        if stored.numel() and stored is not tensor:
-            places[f"{name} as stored"] = digest(stored)
-    return {owner: places[owner] if len(set(places.values())) == 1 else str(places) for owner, places in uses.items()}
-
-
-def _checkpoint_tensors(model: Any) -> Iterator[tuple[str, torch.Tensor, torch.Tensor]]:
-    """Every parameter as the checkpoint names it: name, weights in use, stored weights (empty where vLLM dropped them).
-    vLLM's fused projections are split into their parts."""
-    packed = getattr(model, "packed_modules_mapping", {})
-    for module_name, module in model.named_modules():
-        for short, parameter in module.named_parameters(recurse=False):
-            tensor = _weight_in_use(module) if short == "weight" else parameter.data
-            fused, parts = next(((f, p) for f, p in packed.items() if module_name.endswith(f".{f}")), ("", []))
-            if not parts:
-                yield f"{module_name}.{short}", tensor, parameter.data
-                continue
-            stem = module_name.removesuffix(fused)
-            for part, piece in zip(parts, tensor.split(module.output_sizes, dim=0), strict=True):
-                yield f"{stem}{part}.{short}", piece, parameter.data[:0]
-
-
-def _weight_in_use(module: Any) -> torch.Tensor:
-    """The weight that this module multiplies with.
-
-    vLLM's CPU path keeps a packed copy inside a kernel and may empty `module.weight`, so comparing parameters would
-    miss a stale copy. Multiplying the identity returns the packed weight exactly: each output is one product w * 1
-    plus zeros.
-    """
-    multiply = getattr(module, "cpu_linear", None)
-    width = getattr(module, "input_size_per_partition", None) or getattr(module, "embedding_dim", None)
-    if multiply is None or width is None:
-        return module.weight.data  # type: ignore[no-any-return]
-    dtype = module.weight.dtype
-    blocks = []
-    for start in range(0, width, 256):
-        rows = torch.zeros(min(256, width - start), width, dtype=dtype)
-        rows[:, start:start + 256].fill_diagonal_(1)
-        blocks.append(multiply(rows, module.weight, None).clone())
-    return torch.cat(blocks).t()
-

@@ -34,11 +34,25 @@ class Bucket:
         return [asdict(t) for t in self.tensors]
 
 
-def bucketize(parameters: Sequence[tuple[str, str, tuple[int, ...], int]], capacity: int) -> list[Bucket]:
-    """Split `(name, dtype, shape, itemsize)` in the order given into buckets of at most `capacity` bytes.
+Parameter = tuple[str, str, tuple[int, ...], int]
+"""Name, dtype, shape, bytes of an element."""
+
+
+def bucketize(parameters: Sequence[Parameter], capacity: int) -> list[Bucket]:
+    """Split them in the order given into buckets of at most `capacity` bytes: as few as that takes, and as even, since
+    a bucket is written while the one before it is read.
 
     A tensor larger than the capacity gets a bucket of its own.
     """
+    count, low, high = len(_filled(parameters, capacity)), 0, capacity
+    while high - low > ALIGNMENT:
+        middle = (low + high) // 2
+        low, high = (low, middle) if len(_filled(parameters, middle)) == count else (middle, high)
+    return _filled(parameters, high)
+
+
+def _filled(parameters: Sequence[Parameter], capacity: int) -> list[Bucket]:
+    """One bucket after another, each as full as it gets."""
     buckets: list[Bucket] = []
     current: list[TensorSpec] = []
     end = 0

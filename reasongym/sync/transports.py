@@ -11,10 +11,11 @@ import ray
 import torch
 
 from reasongym.errors import ConfigError, message
-from reasongym.sync.checksums import digest
+from reasongym.sync.checksums import Columns, digest
 from reasongym.sync.client import EnginesClient
 from reasongym.sync.layout import Bucket
-from reasongym.sync.shared_memory import BACKEND, SharedMemorySender
+from reasongym.sync.ranks import Ranks
+from reasongym.sync.shared_memory import BACKEND, SharedMemorySender, Shares
 
 __all__ = ["backend_name", "make_sender"]
 
@@ -26,14 +27,18 @@ def backend_name(transport: str) -> str:
     return BACKEND if transport == "shared_memory" else transport
 
 
-def make_sender(transport: str, *, buckets: Sequence[Bucket], rank: int, gather: Gather, client: EnginesClient,
-                workers_per_engine: int = 1) -> SharedMemorySender | VllmSender:
-    """The trainer's half of a transport, on every rank. Both kinds have `send(version, checksums)` and `close()`."""
+def make_sender(transport: str, *, buckets: Sequence[Bucket], ranks: Ranks, gather: Gather, shares: Shares,
+                client: EnginesClient) -> SharedMemorySender | VllmSender:
+    """The trainer's half of a transport, on every rank. Both kinds have `send(version, checksums)` and `close()`.
+
+    gather: `gather(names)` is a context manager giving name -> full tensor on every rank, a collective under ZeRO-3;
+    shares: the part of each that this rank holds.
+    """
     if transport == "shared_memory":
-        return SharedMemorySender(buckets=list(buckets), gather=gather, client=client, is_sender=rank == 0)
+        return SharedMemorySender(buckets=list(buckets), shares=shares, ranks=ranks, client=client)
     if transport in {"nccl", "ipc"}:
-        return VllmSender(transport, buckets=buckets, rank=rank, gather=gather, client=client,
-                          workers=workers_per_engine * len(client.engines))
+        return VllmSender(transport, buckets=buckets, rank=ranks.rank, gather=gather, client=client,
+                          workers=sum(client.workers))
     raise ConfigError(message("no such transport", got=transport, expected="shared_memory, nccl or ipc",
                               remedy="set sync.transport"))
 
@@ -64,11 +69,12 @@ class VllmSender:
     def finish_weight_update(self, weight_version: str | None = None) -> None:
         self.client.finish_weight_update(weight_version or str(self.version))
 
-    def send(self, version: int, *, checksums: bool) -> dict[str, str]:
-        """Move all weights as `version`; on rank 0, with `checksums`, name -> digest."""
-        self.version, self.source.digests = version, {} if checksums and self.rank == 0 else None
+    def send(self, version: int, *, checksums: Columns | None) -> dict[str, str]:
+        """Move all weights as `version`; on rank 0, name -> digest of these columns."""
+        self.version, self.source.digests = version, {}
+        self.source.columns = checksums if self.rank == 0 else None
         self.engine.send_weights()
-        return self.source.digests or {}
+        return dict(self.source.digests)
 
     def close(self) -> None:
         self.engine.shutdown()
@@ -94,7 +100,8 @@ def _source(buckets: Sequence[Bucket], gather: Gather) -> Any:
     class Gathered(WeightSource):  # type: ignore[misc]
         """The policy's weights in order; each bucket is gathered once and stays while its tensors are read."""
 
-        digests: dict[str, str] | None = None
+        digests: dict[str, str]
+        columns: Columns | None = None
 
         def metadata(self) -> list[Any]:
             return [ParamMeta(t.name, getattr(torch, t.dtype), t.shape) for b in buckets for t in b.tensors]
@@ -103,8 +110,8 @@ def _source(buckets: Sequence[Bucket], gather: Gather) -> Any:
             for bucket in buckets:
                 with gather([t.name for t in bucket.tensors]) as tensors:
                     for spec in bucket.tensors:
-                        if self.digests is not None:
-                            self.digests[spec.name] = digest(tensors[spec.name])
+                        if self.columns is not None:
+                            self.digests[spec.name] = digest(self.columns.cut(tensors[spec.name]))
                         yield spec.name, tensors[spec.name]
 
     return Gathered()

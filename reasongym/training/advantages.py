@@ -14,6 +14,7 @@ from torch import Tensor
 from reasongym.algorithms import ALGORITHMS
 from reasongym.algorithms.group import is_flat
 from reasongym.algorithms.kl import kl_BT
+from reasongym.arrays import doubles
 from reasongym.config.policy_gradient import DapoConfig, PolicyGradientConfig
 from reasongym.training.rows import Sample
 from reasongym.training.tensors import padded
@@ -51,18 +52,24 @@ def with_advantages(config: PolicyGradientConfig, groups: Groups, rewards: Seque
     smallest coefficient up to advantages of full size.
     """
     module = ALGORITHMS[config.name]
-    penalties = [_penalties(config, group, kl_coefficient) for group in groups]
     chosen = knobs(module.advantages, config)
     if module.ABOUT.kind == "group":
         found = []
-        for group, rewards_G, taken_off in zip(groups, rewards, penalties, strict=True):
-            if getattr(config, "std", "none") != "none" and is_flat(rewards_G):
-                taken_off = [[0.0]] * len(group)
-            values_G = module.advantages([r - sum(t) for r, t in zip(rewards_G, taken_off, strict=True)], **chosen)
-            found.append([sample.with_columns(advantages=(value,) * len(sample.token_ids))
+        for group, rewards_G in zip(groups, rewards, strict=True):
+            values_G = module.advantages(_less_kl(config, group, rewards_G, kl_coefficient), **chosen)
+            found.append([sample.with_columns(advantages=doubles([value]) * len(sample.token_ids))
                           for sample, value in zip(group, values_G, strict=True)])
         return found
+    penalties = [_penalties(config, group, kl_coefficient) for group in groups]
     return _by_token(module, groups, rewards, penalties, chosen)
+
+
+def _less_kl(config: PolicyGradientConfig, group: Sequence[Sample], rewards_G: Sequence[float],
+             coefficient: float) -> list[float]:
+    divides = getattr(config, "std", "none") != "none"
+    if not _in_reward(config, coefficient) or (divides and is_flat(rewards_G)):
+        return list(rewards_G)
+    return [r - sum(t) for r, t in zip(rewards_G, _penalties(config, group, coefficient), strict=True)]
 
 
 def _by_token(module: Any, groups: Groups, rewards: Sequence[Sequence[float]], penalties: Sequence[Any],
@@ -87,9 +94,13 @@ def _by_token(module: Any, groups: Groups, rewards: Sequence[Sequence[float]], p
     return [[next(filled) for _ in group] for group in groups]
 
 
+def _in_reward(config: PolicyGradientConfig, coefficient: float) -> bool:
+    return coefficient != 0 and config.kl.place == "reward"
+
+
 def _penalties(config: PolicyGradientConfig, group: Sequence[Sample], coefficient: float) -> list[list[float]]:
     """What the KL term takes off each token's reward; zeros where it is off or in the loss."""
-    if not coefficient or config.kl.place != "reward" or not group:
+    if not _in_reward(config, coefficient) or not group:
         return [[0.0] * len(sample.token_ids) for sample in group]
     old_BT, reference_BT = (padded([s.columns[name] for s in group], dtype=torch.float64)
                             for name in ("old_logprobs", "reference_logprobs"))

@@ -20,13 +20,16 @@ from typing import Any
 
 import xxhash
 
-from reasongym.errors import CheckpointError, ResourceError, message
+from reasongym.errors import CheckpointError, ResourceError, TrainerError, message
 
-__all__ = ["Checkpoints", "LoopState"]
+__all__ = ["Checkpoints", "LoopState", "full_disk_error"]
 
+FULL_BYTES = 2**20
+"""Less is left of a disk that was full a moment ago."""
 NAME = re.compile(r"step-(\d{6,})")
 FITS = {"model": "model.path", "model_files": "weights and config.json in model.path", "ranks": "trainer.ranks",
-        "zero_stage": "trainer.zero_stage", "critic_ranks": "algorithm.critic.ranks", "task": "task.name",
+        "zero_stage": "trainer.zero_stage", "tensor_parallel": "trainer.tensor_parallel",
+        "critic_ranks": "algorithm.critic.ranks", "task": "task.name",
         "data": "rows of the task (task.data, task.settings)", "examples": "rows in algorithm.data",
         "lora": "model.lora"}
 """What a run may not change, as its user knows it."""
@@ -92,10 +95,11 @@ class Checkpoints:
                 target.rename(aside)
             scratch.rename(target)
             _sync(self.folder)
-        except OSError as error:
-            raise ResourceError(message(f"checkpoint {target.name} cannot be written", got=str(error),
-                                        expected=f"room on the disk of {self.folder}",
-                                        remedy="free space, then --resume: the earlier checkpoint is whole")) from error
+        except (OSError, TrainerError) as error:
+            full = full_disk_error(self.folder, f"checkpoint {target.name}", error)
+            if full is None:
+                raise
+            raise full from error
         finally:
             for scraps in (scratch, aside):
                 shutil.rmtree(scraps, ignore_errors=True)
@@ -140,6 +144,18 @@ class Checkpoints:
         for step in steps:
             if step not in keep:
                 shutil.rmtree(self.path(step), ignore_errors=True)
+
+
+def full_disk_error(folder: Path, what: str, error: OSError | TrainerError) -> ResourceError | None:
+    """What to raise where something cannot be written to the disk of `folder`; None where that is not the reason.
+
+    Ranks say that a write of theirs failed in as many ways as there are writers: then the disk itself is asked.
+    """
+    if isinstance(error, TrainerError) and shutil.disk_usage(folder).free > FULL_BYTES:
+        return None
+    got = str(error) if isinstance(error, OSError) else "no room left, while the ranks were writing"
+    return ResourceError(message(f"{what} cannot be written", got=got, expected=f"room on the disk of {folder}",
+                                 remedy="free space, then --resume: the earlier checkpoint is whole"))
 
 
 def _files(folder: Path) -> list[Path]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -12,10 +14,10 @@ from reasongym.config.policy_gradient import DynamicSamplingConfig
 from reasongym.errors import ScoringError, message
 from reasongym.records import Completion, FinishReason, Group, Prompt, Rollout
 from reasongym.rollout.pool import EnginePool
-from reasongym.rollout.requests import requests_for
+from reasongym.rollout.requests import Request, requests_for
 from reasongym.scoring import ScoringPool, reward
 from reasongym.tasks import RewardPart
-from reasongym.verifiers import Status
+from reasongym.verifiers import Status, Verdict
 
 __all__ = [
     "Batch",
@@ -27,6 +29,9 @@ __all__ = [
     "group_metrics",
     "valid_rewards",
 ]
+
+
+_Answer = tuple[Completion, concurrent.futures.Future[dict[str, Verdict]]]
 
 
 class Sampling(NamedTuple):
@@ -48,45 +53,72 @@ class Batch(NamedTuple):
 
 class Collected(NamedTuple):
     """num_scored_early: answers whose verdict was there before the last answer was sampled. wait_seconds: from the last
-    answer to the last verdict."""
+    answer to the last verdict. abandoned: places among the prompts of those whose groups were broken off."""
 
     groups: list[Group]
     num_scored_early: int
     wait_seconds: float
+    abandoned: tuple[int, ...] = ()
+
+    @property
+    def num_begun(self) -> int:
+        """Groups, those broken off included."""
+        return len(self.groups) + len(self.abandoned)
 
 
 def collect(pool: EnginePool, scoring: ScoringPool, parts: Sequence[RewardPart], prompts: Sequence[Prompt],
             sampling: Sampling, *, step: int, watch: Callable[[int, int], None], score_timeout_s: float,
-            first_row: int = 0) -> Collected:
+            first_row: int = 0, enough: int | None = None) -> Collected:
     """Groups in the order of the prompts, rollouts in the order of their samples, however they ended.
 
     watch(sampled, total) is called as each completion ends and may raise to break off. first_row: the first prompt's
-    place in the step, of which its seeds are made.
+    place in the step, of which its seeds are made. enough: as many groups are taken, those whose last answer ends
+    first, and the others broken off; None takes all.
     """
     requests = requests_for(prompts, samples=sampling.samples, max_new_tokens=sampling.max_new_tokens,
                             temperature=sampling.temperature, seed=sampling.seed, step=step, first_row=first_row)
-    completions: dict[tuple[int, int], Completion] = {}
-    verdicts = {}
-    for request, completion in pool.stream(requests, idle=lambda: watch(len(completions), len(requests))):
-        completions[request.key] = completion
-        verdicts[request.key] = scoring.submit(completion.text, request.prompt.example)
-        watch(len(completions), len(requests))
+    answers, whole = _sampled(pool, scoring, requests, samples=sampling.samples, enough=enough, watch=watch)
     sampled = time.monotonic()
-    early = sum(found.done() for found in verdicts.values())
+    kept = set(whole)
+    answers = {key: answer for key, answer in answers.items() if key[0] in kept}
+    early = sum(verdicts.done() for _, verdicts in answers.values())
     deadline = sampled + score_timeout_s * (2 + len(requests))
-    rollouts = {}
-    for key, completion in completions.items():
-        try:
-            found = verdicts[key].result(timeout=max(0.0, deadline - time.monotonic()))
-        except concurrent.futures.TimeoutError as error:
-            raise ScoringError(message("the scoring pool stands still", got="no verdict before the deadline",
-                                       expected="a verdict for every answer",
-                                       remedy="raise scoring.workers")) from error
-        rollouts[key] = Rollout(prompt=prompts[key[0]], completion=completion, verdicts=found,
-                                reward=reward(found, parts))
-    groups = [Group(prompt=prompt, rollouts=tuple(rollouts[row, sample] for sample in range(sampling.samples)))
-              for row, prompt in enumerate(prompts)]
-    return Collected(groups, early, time.monotonic() - sampled)
+    rollouts = {key: _scored(prompts[key[0]], answer, parts, deadline) for key, answer in answers.items()}
+    groups = [Group(prompt=prompts[row], rollouts=tuple(rollouts[row, sample] for sample in range(sampling.samples)))
+              for row in sorted(whole)]
+    return Collected(groups, early, time.monotonic() - sampled,
+                     tuple(row for row in range(len(prompts)) if row not in kept))
+
+
+def _sampled(pool: EnginePool, scoring: ScoringPool, requests: Sequence[Request], *, samples: int, enough: int | None,
+             watch: Callable[[int, int], None]) -> tuple[dict[tuple[int, int], _Answer], list[int]]:
+    """Answers by their requests' keys, and the rows all of whose `samples` ended, in the order in which they did."""
+    answers: dict[tuple[int, int], _Answer] = {}
+    ended = Counter[int]()
+    whole: list[int] = []
+    stream = pool.stream(requests, idle=lambda: watch(len(answers), len(requests)))
+    with contextlib.closing(stream):  # what is still being sampled is cancelled then
+        for request, completion in stream:
+            row = request.key[0]
+            answers[request.key] = completion, scoring.submit(completion.text, request.prompt.example)
+            watch(len(answers), len(requests))
+            ended[row] += 1
+            if ended[row] == samples:
+                whole.append(row)
+            if len(whole) == enough:
+                break
+    return answers, whole
+
+
+def _scored(prompt: Prompt, answer: _Answer, parts: Sequence[RewardPart], deadline: float) -> Rollout:
+    """deadline: of its verdicts, as time.monotonic(). Raises ScoringError."""
+    completion, verdicts = answer
+    try:
+        found = verdicts.result(timeout=max(0.0, deadline - time.monotonic()))
+    except concurrent.futures.TimeoutError as error:
+        raise ScoringError(message("the scoring pool stands still", got="no verdict before the deadline",
+                                   expected="a verdict for every answer", remedy="raise scoring.workers")) from error
+    return Rollout(prompt=prompt, completion=completion, verdicts=found, reward=reward(found, parts))
 
 
 def group_metrics(groups: Sequence[Group], seconds: float, *, prefix: str = "") -> dict[str, float]:
@@ -102,7 +134,8 @@ def group_metrics(groups: Sequence[Group], seconds: float, *, prefix: str = "") 
                f"{place}truncated_share": _mean(r.completion.finish_reason is FinishReason.LENGTH for r in rollouts)}
     if prefix:
         return values | {f"{prefix}prompts": float(len(groups))}
-    values |= {f"status/{status.value}": _mean(r.status is status for r in rollouts) for status in Status}
+    statuses = Counter(r.status for r in rollouts)
+    values |= {f"status/{status.value}": statuses[status] / len(rollouts) for status in Status}
     return values | {"rollout/tokens": float(tokens), "rollout/seconds": seconds,
                      "rollout/tokens_per_second": tokens / max(seconds, 1e-9),
                      "rollout/flat_group_share": _mean(group.is_flat for group in groups)}

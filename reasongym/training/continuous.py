@@ -9,6 +9,7 @@ The thread alone submits to the engine pool and takes from it, but for what runs
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import threading
 import time
@@ -78,9 +79,10 @@ class Continuous:
             with self._changed:
                 if self._failure is not None:
                     raise self._failure
-                staleness = {ticket: self._gate.staleness(ticket) for ticket in self._groups}
-                if (tickets := self._gate.take()) is not None:
-                    return self._batch(tickets, [staleness[ticket] for ticket in tickets], time.monotonic() - started)
+                if self._gate.num_ended >= self._gate.batch:  # else a look at every group, whenever one ends
+                    ages = {ticket: self._gate.staleness(ticket) for ticket in self._groups}
+                    if (tickets := self._gate.take()) is not None:
+                        return self._batch(tickets, [ages[ticket] for ticket in tickets], time.monotonic() - started)
                 self._changed.wait(1.0)
 
     def advance(self, version: int) -> None:
@@ -125,11 +127,12 @@ class Continuous:
         now, clock = time.monotonic(), self._clock
         self._clock = _Clock(now)
         elapsed = max(now - clock.since, 1e-9)
-        versions = [v for group in groups for rollout in group.rollouts for v in rollout.completion.versions]
+        versions = [rollout.completion.versions for group in groups for rollout in group.rollouts]
+        stale = sum(bisect.bisect_left(its, self._gate.version) for its in versions)  # of one answer they only rise
         return Batch([*flat, *groups], groups, group_metrics([*flat, *groups], elapsed) | {
             "rollout/wait_seconds": waited, "rollout/engine_idle_share": clock.idle / elapsed,
             "rollout/staleness_mean": sum(staleness) / len(staleness), "rollout/staleness_max": float(max(staleness)),
-            "rollout/stale_token_share": sum(v < self._gate.version for v in versions) / max(len(versions), 1),
+            "rollout/stale_token_share": stale / max(sum(map(len, versions)), 1),
             "rollout/queued_groups": float(self._gate.num_ended),
             "rollout/open_groups": float(self._gate.num_open - self._gate.num_ended)})
 

@@ -97,8 +97,9 @@ class CriticRank(ZeroRank):
 
 def critic_settings(policy: RankSettings, critic: CriticConfig) -> RankSettings:
     """Those of the policy's ranks, but for what the critic has of its own."""
-    zero = replace(policy.zero, learning_rate=critic.learning_rate, max_grad_norm=critic.max_grad_norm)
-    return replace(policy, zero=zero, world=critic.ranks, reference=False,
+    zero = replace(policy.zero, learning_rate=critic.learning_rate, max_grad_norm=critic.max_grad_norm,
+                   tensor_parallel=1)
+    return replace(policy, zero=zero, world=critic.ranks, reference=False, sequence_parallel=1,
                    threads=max(1, policy.threads * policy.world // critic.ranks))
 
 

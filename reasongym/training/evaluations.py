@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -25,6 +25,7 @@ from reasongym.records import Group
 from reasongym.tracking import RunFolder
 
 if TYPE_CHECKING:
+    from reasongym.leaderboard.store import Store
     from reasongym.training.session import Session
 
 __all__ = ["check_store", "discard_evaluations_after", "keep_evaluation"]
@@ -59,32 +60,51 @@ def keep_evaluation(session: Session, step: int, groups: Sequence[Group], evalua
     try:
         samples = tuple(_samples(groups))
         write_result(folder, _result(session, step, Evaluated(samples, *evaluated)), samples)
-    except ReasongymError as error:
-        session.progress.note(f"warning: the evaluation of step {step} has no result in {folder}: {error}")
+    except Exception as error:  # boundary: whatever a disk or a library does, a run of days goes on
+        why = str(error) if isinstance(error, ReasongymError) else f"{type(error).__name__}: {error}"
+        session.progress.note(f"warning: the evaluation of step {step} has no result in {folder}: {why}")
         return
     if session.config.evaluation.store is not None and not session.store_failed:
         _enter(session, session.config.evaluation.store, folder)
 
 
-def discard_evaluations_after(folder: RunFolder, step: int) -> None:
-    """Results of later steps: a run that went back to `step` makes them anew."""
+def discard_evaluations_after(session: Session, step: int) -> None:
+    """Results of later steps, in the folder and in the store: a run that went back to `step` makes them anew."""
+    folder, store = session.folder, session.config.evaluation.store
     for found in folder.evaluations.glob("step-*"):
-        if found.name.removeprefix("step-").isdecimal() and found > _place(folder, step):
+        number = found.name.removeprefix("step-")
+        if number.isdecimal() and int(number) > step:
             shutil.rmtree(found, ignore_errors=True)
+    if store is not None and not session.store_failed:
+        _with_store(session, store, lambda opened: _withdraw(session, opened, step))
+
+
+def _withdraw(session: Session, store: Store, step: int) -> None:
+    from reasongym.leaderboard.reading import run_key
+
+    run_id = _environment(session.folder).get("run_id")
+    if isinstance(run_id, str):
+        store.withdraw(run_key(run_id, session.folder.name), after=step)
 
 
 def _enter(session: Session, store: str, folder: Path) -> None:
     from reasongym.leaderboard.reading import read_folder
-    from reasongym.leaderboard.store import Store
 
+    _with_store(session, store, lambda opened: opened.add(read_folder(folder)))
+
+
+def _with_store(session: Session, store: str, work: Callable[[Store], object]) -> None:
+    """What fails is told, and the store left alone from then on."""
     try:
+        from reasongym.leaderboard.store import Store
+
         with Store(store, create=True) as opened:
-            opened.add(read_folder(folder))
+            work(opened)
     except Exception as error:  # boundary: whatever a database does, the run goes on
         session.store_failed = True  # a store that does not answer costs a minute each time
         why = str(error).replace("\n", " ")
         session.progress.note(f"warning: evaluations of this run no longer enter the store: {why} Enter them later: "
-                              f"reasongym leaderboard --store URL add {folder.parent}/*")
+                              f"reasongym leaderboard add --store URL {session.folder.evaluations}")
 
 
 def _place(folder: RunFolder, step: int) -> Path:
@@ -107,7 +127,7 @@ def _result(session: Session, step: int, evaluated: Evaluated) -> Result:
     return assemble(
         evaluated, config, engine=engine_record(config),
         model=ModelRecord(path=f"{session.folder.name}@step-{step}", dtype=session.plan.dtype),
-        task=task_record(config, session.task, config.evaluation.split, rows, prompts, session.parts),
+        task=task_record(config, session.task, config.evaluation.split, rows, prompts, session.judges),
         prompting=Prompting(template=template.text, template_hash=template.hash,
                             prompts_digest=prompts_digest(prompts)),
         decoding=decoding.model_copy(update={"sent": sent_to_engine(decoding)}),

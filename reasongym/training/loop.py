@@ -101,7 +101,7 @@ def record(session: Session, step: int, values: dict[str, float], groups: list[G
     session.metrics.write(step, values)
     session.loggers.answers(step, groups)
     session.progress.step(step, values)
-    trouble = session.diagnosis.observe(step, groups) if groups else None
+    trouble = session.diagnosis.observe(step, values, groups) if groups else None
     if trouble:
         session.progress.banner(trouble)
 

@@ -19,7 +19,7 @@ def with_measured(samples: Sequence[Sample], column: str, ranks: RankGroup, meth
     if not samples:
         return []
     batches = batches_of(samples, share_prompt=ranks.settings.share_prompt, budget=budget)
-    dealt = split_over_ranks(batches, ranks.settings.world)
+    dealt = split_over_ranks(batches, ranks.settings.teams)
     found: dict[int, list[float]] = {}
     for micros, answers in zip(dealt, ranks.scatter(method, [(micros,) for micros in dealt]), strict=True):
         for micro, columns in zip(micros, answers, strict=True):

@@ -25,7 +25,7 @@ __all__ = ["MiniBatch", "check_finite", "deal", "optimize", "scheduled_rate", "s
 
 
 class MiniBatch(NamedTuple):
-    """An optimizer step: each rank's micro-batches, and the counts that its loss divides by."""
+    """An optimizer step: the micro-batches of each rank, or team of ranks, and the counts that its loss divides by."""
 
     ranks: list[list[MicroBatch]]
     samples: list[Sample]
@@ -72,7 +72,7 @@ def deal(config: RunConfig, samples: list[Sample], ranks: RankSettings) -> MiniB
     together = 2 if ALGORITHMS[config.algorithm.name].ABOUT.kind == "pairs" else 1
     batches = batches_of(samples, share_prompt=ranks.share_prompt, budget=config.trainer.micro_batch_tokens,
                          together=together)
-    return MiniBatch(split_over_ranks(batches, ranks.world), samples,
+    return MiniBatch(split_over_ranks(batches, ranks.teams), samples,
                      sum(row.length for batch in batches for row in batch.rows))
 
 

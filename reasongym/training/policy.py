@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from reasongym.algorithms.logprobs import token_logprobs
 from reasongym.errors import ModelError, message
+from reasongym.training.sequence import Team
 from reasongym.training.tensors import Batch
 
 __all__ = ["Policy", "PolicyOutput", "load_policy"]
@@ -28,16 +29,23 @@ class PolicyOutput(NamedTuple):
 class Policy(nn.Module):
     """A causal language model whose forward pass yields log-probabilities at the sampling temperature.
 
-    Only trainable positions go through the vocabulary, in chunks, so that the logits of all tokens never exist.
+    Only trainable positions go through the vocabulary, in chunks, so that the logits of all tokens never exist. team:
+    of ranks that read each row together; the model was loaded for it.
     """
 
-    def __init__(self, model: nn.Module, *, temperature: float, chunk_tokens: int,
-                 entropy_gradient: bool = False) -> None:
+    def __init__(self, model: nn.Module, *, temperature: float, chunk_tokens: int, entropy_gradient: bool = False,
+                 team: Team | None = None) -> None:
         super().__init__()
-        self.model, self.entropy_gradient = model, entropy_gradient
+        self.model, self.entropy_gradient, self.team = model, entropy_gradient, team
         self.temperature, self.chunk_tokens = temperature, chunk_tokens
 
     def forward(self, batch: Batch) -> PolicyOutput:
+        if self.team is None:
+            return self._read(batch)
+        own = self._read(self.team.part_of(batch))
+        return PolicyOutput(*(self.team.joined(values_BT) for values_BT in own))
+
+    def _read(self, batch: Batch) -> PolicyOutput:
         body, head = self.model.base_model, self.model.get_output_embeddings()  # type: ignore[operator]
         hidden_RLD = body(input_ids=batch.ids_RL, attention_mask=batch.attention_R1LL,  # type: ignore[operator]
                           position_ids=batch.positions_RL, use_cache=False).last_hidden_state
@@ -70,14 +78,15 @@ def _scatter(values_N: Tensor, trainable_BT: Tensor) -> Tensor:
     return zeros_BT.masked_scatter(trainable_BT, used_N) + idle_N.sum() * 0.0
 
 
-def load_policy(path: str, *, dtype: torch.dtype, trust_remote_code: bool, gradient_checkpointing: bool) -> Any:
+def load_policy(path: str, *, dtype: torch.dtype, trust_remote_code: bool, gradient_checkpointing: bool,
+                team: Team | None = None) -> Any:
     """The Hugging Face model in training mode. Raises ModelError when it cannot be loaded or scales its logits in a way
     `Policy` would miss."""
     from transformers import AutoModelForCausalLM
 
     try:
         model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, trust_remote_code=trust_remote_code,
-                                                     attn_implementation="sdpa")
+                                                     attn_implementation=team.attention if team else "sdpa")
     except (OSError, ValueError) as error:
         raise ModelError(message(f"the model {path!r} cannot be loaded", got=str(error).splitlines()[0],
                                  expected="a Hugging Face folder of a causal language model, or a hub id",

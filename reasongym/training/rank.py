@@ -4,18 +4,22 @@ reference is the policy without its adapters, and what is sent and exported is m
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import ray
 import torch
 
+from reasongym.sync.checksums import Columns
 from reasongym.sync.layout import bucketize
+from reasongym.sync.ranks import Ranks
+from reasongym.sync.shared_memory import Share
 from reasongym.training.lora import Adapters
 from reasongym.training.policy import Policy, load_policy
 from reasongym.training.rows import MicroBatch
 from reasongym.training.update import LossSettings, micro_loss
-from reasongym.training.zero import build_reference, full_shape, gathered, partitioned_loading
+from reasongym.training.zero import build_reference, even_share, full_shape, gathered, own_share, partitioned_loading
 from reasongym.training.zero_rank import RankSettings, StepTotals, ZeroRank
 
 __all__ = ["Rank"]
@@ -59,12 +63,12 @@ class Rank(ZeroRank):
         s = self.settings
         with partitioned_loading(s.zero, train=train):
             return load_policy(s.model, dtype=getattr(torch, s.zero.dtype), trust_remote_code=s.trust_remote_code,
-                               gradient_checkpointing=s.gradient_checkpointing and train)
+                               gradient_checkpointing=s.gradient_checkpointing and train, team=self.team)
 
     def _policy(self, model: Any) -> Policy:
         s = self.settings
         return Policy(model, temperature=s.temperature, chunk_tokens=s.chunk_tokens,
-                      entropy_gradient=s.entropy_gradient)
+                      entropy_gradient=s.entropy_gradient, team=self.team)
 
     def logprobs(self, micros: Sequence[MicroBatch]) -> list[list[list[float]]]:
         """Of each completion's tokens under the present policy, without gradient, by micro-batch."""
@@ -99,20 +103,20 @@ class Rank(ZeroRank):
         """One optimizer step over this rank's micro-batches; every rank is given equally many."""
         return self.step(micros, learning_rate, lambda batch, output: micro_loss(batch, output, loss))
 
-    def connect(self, transport: str, engines: Sequence[Any], workers: int, timeout_s: float) -> None:
-        """Open the way to the engines, each of `workers` processes. Rank 0 speaks to them; all gather."""
+    def connect(self, transport: str, engines: Sequence[Any], workers: Sequence[int], timeout_s: float) -> None:
+        """Open the way to the engines, of so many processes each. Rank 0 speaks to them."""
         from reasongym.sync.client import EnginesClient
         from reasongym.sync.transports import make_sender
 
         if self.sender is not None:  # engines were replaced
             self.sender.close()
         self.sender = make_sender(
-            transport, buckets=self.buckets, rank=self.rank, workers_per_engine=workers,
-            gather=self._weights,
-            client=EnginesClient(engines, timeout_s=timeout_s))
+            transport, buckets=self.buckets, gather=self._weights,
+            ranks=Ranks(self.rank, self.settings.world, machine=ray.get_runtime_context().get_node_id()),
+            shares=self._shares, client=EnginesClient(engines, timeout_s=timeout_s, workers=workers))
 
-    def send_weights(self, version: int, checksums: bool) -> dict[str, str]:
-        """Push the policy to every engine as `version`. On rank 0, with `checksums`: name -> digest."""
+    def send_weights(self, version: int, checksums: Columns | None) -> dict[str, str]:
+        """Push the policy to every engine as `version`. On rank 0: name -> digest of these columns."""
         return self.sender.send(version, checksums=checksums)  # type: ignore[no-any-return]
 
     def save(self, folder: str) -> None:
@@ -166,6 +170,20 @@ class Rank(ZeroRank):
     def _weights(self, names: Sequence[str]) -> contextlib.AbstractContextManager[dict[str, torch.Tensor]]:
         """Full tensors of the policy, adapters merged, while the context lasts."""
         return self.adapters.merged(names) if self.adapters else self._gathered(self.parameters, names)
+
+    @contextlib.contextmanager
+    def _shares(self, names: Sequence[str], *, whole: bool) -> Iterator[dict[str, Share]]:
+        """What this rank writes of the policy's weights (`shared_memory.Shares`): what it holds of them, without a
+        collective, where nothing is merged and no layer is held together with others."""
+        rank, world = self.rank, self.settings.world
+        zero = self.settings.zero
+        if not (whole or self.adapters or zero.tensor_parallel > 1):
+            yield {name: Share(*own_share(self.parameters[name], stage=zero.stage, rank=rank, world=world))
+                   for name in names}
+            return
+        rank, world = (rank, 1) if whole else (rank, world)
+        with self._weights(names) as tensors:
+            yield {name: Share(*even_share(tensor, rank=rank, world=world)) for name, tensor in tensors.items()}
 
     def _bucket_names(self) -> list[list[str]]:
         return [[tensor.name for tensor in bucket.tensors] for bucket in self.buckets]

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from reasongym.arrays import flags, integers, num_set
+
 __all__ = [
     "Column",
     "MicroBatch",
@@ -28,21 +30,26 @@ Column = Sequence[float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One completion to train on. Per-token tuples have the completion's length; mask: True where trainable.
+    """One completion to train on. token_ids and mask are held as arrays, as those of a Completion; mask: true where
+    trainable.
 
     columns: what the loss needs of each token, by name: `engine_logprobs`, `old_logprobs`, `reference_logprobs`,
     `advantages`, `returns`, `old_values`. desirable: of a labelled completion.
     """
 
     prompt_ids: tuple[int, ...]
-    token_ids: tuple[int, ...]
-    mask: tuple[bool, ...]
+    token_ids: Sequence[int]
+    mask: Sequence[int]
     columns: Mapping[str, Column] = field(default_factory=dict)
     desirable: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "token_ids", integers(self.token_ids))
+        object.__setattr__(self, "mask", flags(self.mask))
+
     @property
     def num_trainable(self) -> int:
-        return sum(self.mask)
+        return num_set(self.mask)
 
     def with_columns(self, **columns: Column) -> Sample:
         """The sample with these columns added or replaced."""

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import shutil
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,9 +19,10 @@ from reasongym.tasks import RewardPart, Task
 from reasongym.tracking import Progress, RunFolder, environment, read_metrics, write_report
 from reasongym.tracking.ending import failure_recorded, write_ending
 from reasongym.tracking.loggers import Loggers, RunInfo, check_loggers
-from reasongym.training.checkpoints import LoopState
+from reasongym.training.checkpoints import LoopState, full_disk_error
 from reasongym.training.curriculum import check_levels
 from reasongym.training.evaluations import check_store, discard_evaluations_after
+from reasongym.training.garbage import settled
 from reasongym.training.loop import train
 from reasongym.training.lora import check_lora
 from reasongym.training.offline import OfflineSource, offline_source
@@ -29,6 +31,7 @@ from reasongym.training.overlap import overlap_facts, overlap_note
 from reasongym.training.quiet import quiet_libraries
 from reasongym.training.session import Interrupted, Session
 from reasongym.training.task import make_task, reward_parts
+from reasongym.training.tensor_parallel import check_layers
 
 __all__ = ["resume_run", "start_run"]
 
@@ -55,7 +58,7 @@ def start_run(config: RunConfig, hardware: Hardware) -> int:
     with _alone(folder):
         folder.write_config(dump_yaml(config))
         overlap = overlap_facts(config, job.task)
-        folder.write_environment(environment({**_facts(job), **overlap}))
+        folder.write_environment(environment({"run_id": uuid.uuid4().hex, **_facts(job), **overlap}))
         return _run(config, job, folder, saved=None, told=overlap_note(overlap))
 
 
@@ -93,14 +96,11 @@ def _prepare(config: RunConfig, hardware: Hardware) -> Job:
     check_store(config.evaluation.store)
     model = model_folder(config.model.path)
     check_lora(config.model.lora, model, trust_remote_code=config.model.trust_remote_code)
+    check_layers(model, config.trainer.tensor_parallel, trust_remote_code=config.model.trust_remote_code)
     planned = plan(config, hardware, shape_of(config.model.path))
     task = make_task(config, training=True)
     task.example(config.task.split, 0, seed=config.seed)  # an unknown split or malformed row shows now
     check_levels(config)
-    if config.trainer.zero_stage == 0 and planned.dtype == "bfloat16":
-        raise ConfigError(message("ZeRO stage 0 does not train in bfloat16 with float32 gradients",
-                                  got="trainer.zero_stage=0", expected="trainer.zero_stage 1, 2 or 3 under bfloat16",
-                                  remedy="set trainer.zero_stage=1, or model.dtype=float32"))
     parts = reward_parts(config, task)
     if config.algorithm.samples:
         return Job(planned, task, parts, None)
@@ -115,12 +115,12 @@ def _run(config: RunConfig, job: Job, folder: RunFolder, *, saved: tuple[LoopSta
         if told:
             progress.note(told)
         for left in reversed(range(config.resources.max_restarts + 1)):
-            before = _steps_done(folder)
+            began = time.time()
             try:
                 return _attempt(config, job, folder, progress, saved=saved)
             except (EngineError, SyncError, TrainerError) as error:
                 # A fault that comes before anything was learned would come again.
-                if not left or _steps_done(folder) <= before:
+                if not left or not _has_learned(folder, since=began):
                     raise
                 progress.banner(f"{error}\n\nThe run begins anew from its newest checkpoint "
                                 f"(resources.max_restarts: {left} left).")
@@ -134,7 +134,7 @@ def _attempt(config: RunConfig, job: Job, folder: RunFolder, progress: Progress,
           open_session(config, job.plan, folder, progress, loggers, task=job.task, parts=job.parts,
                        examples=job.examples) as session):
         try:
-            with session.stop.listening():
+            with session.stop.listening(), settled():
                 state = _restore(session, *saved) if saved else LoopState()
                 train(session, state)
         except Interrupted:
@@ -146,7 +146,7 @@ def _attempt(config: RunConfig, job: Job, folder: RunFolder, progress: Progress,
         _export(session)
     write_ending(folder.path, "finished")
     write_report(folder.path)
-    progress.summary(folder.path, session.metrics.read(), task=config.task.name, model=config.model.path)
+    progress.summary(folder.path, task=config.task.name, model=config.model.path)
     return 0
 
 
@@ -160,13 +160,19 @@ def _loggers(config: RunConfig, folder: RunFolder, progress: Progress) -> Logger
 def _saved(config: RunConfig, job: Job, folder: RunFolder, step: int | None) -> tuple[LoopState, Path | None]:
     """Where to go on: a checkpoint, or the beginning when the run ended before its first one was written."""
     checkpoints = run_checkpoints(config, folder, job.task, job.examples)
-    if step is None and not checkpoints.steps() and _steps_done(folder) <= config.checkpoint.every:
+    none_was_due = not config.checkpoint.every or _steps_done(folder) <= config.checkpoint.every
+    if step is None and not checkpoints.steps() and none_was_due:
         return LoopState(), None
     return checkpoints.load(step)
 
 
 def _steps_done(folder: RunFolder) -> int:
     return max((row["step"] for row in read_metrics(folder.metrics)), default=0)
+
+
+def _has_learned(folder: RunFolder, *, since: float) -> bool:
+    """Whether a step was made since then (seconds since 1970): which one does not tell, for they are made again."""
+    return any("step/seconds" in row and row["time"] >= since for row in read_metrics(folder.metrics))
 
 
 def _restore(session: Session, state: LoopState, path: Path | None) -> LoopState:
@@ -178,7 +184,7 @@ def _restore(session: Session, state: LoopState, path: Path | None) -> LoopState
     for file in session.folder.rollouts.glob("step-*.parquet"):
         if int(file.stem.removeprefix("step-")) > state.step:
             file.unlink()
-    discard_evaluations_after(session.folder, state.step)
+    discard_evaluations_after(session, state.step)
     session.progress.note(f"resumed from step {state.step} ({path or 'the run ended before its first checkpoint'})")
     return state
 
@@ -188,7 +194,13 @@ def _export(session: Session) -> None:
     target = session.folder.final
     scratch, aside = (session.folder.path / f".final.{name}" for name in ("tmp", "old"))
     shutil.rmtree(scratch, ignore_errors=True)
-    session.ranks.call("export", str(scratch.absolute()), session.model)
+    try:
+        session.ranks.call("export", str(scratch.absolute()), session.model)
+    except TrainerError as error:
+        full = full_disk_error(session.folder.path, "the final model", error)
+        if full is None:
+            raise
+        raise full from error
     if target.exists():
         target.rename(aside)
     scratch.rename(target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from reasongym.algorithms import dapo
 from reasongym.errors import ScoringError, message
@@ -37,12 +37,12 @@ def _in_turn(session: Session, step: int) -> Batch:
     started, wanted = time.monotonic(), session.config.rollout.prompts_per_step
     dynamic = dynamic_sampling(session.config)
     if dynamic is None:
-        rounds = [_round(session, step, wanted, 0)]
+        rounds = [_round(session, step, wanted, [])]
         groups = chosen = rounds[0].groups
         return Batch(groups, chosen, _metrics(rounds, started))
     rounds, groups, chosen = [], [], []
     while len(chosen) < wanted and len(rounds) < dynamic.max_rounds:
-        rounds.append(_round(session, step, _missing(wanted, len(chosen), len(groups)), len(groups)))
+        rounds.append(_round(session, step, _missing(wanted, len(chosen), len(groups)), rounds))
         groups = [*groups, *rounds[-1].groups]
         chosen = [group for group in groups if dapo.informative(valid_rewards(group))]
     if not chosen:
@@ -56,7 +56,8 @@ def _metrics(rounds: list[Collected], started: float) -> dict[str, float]:
     answers = sum(len(group.rollouts) for group in groups)
     return group_metrics(groups, time.monotonic() - started) | {
         "rollout/scored_early_share": sum(found.num_scored_early for found in rounds) / max(answers, 1),
-        "rollout/scoring_wait_seconds": sum(found.wait_seconds for found in rounds)}
+        "rollout/scoring_wait_seconds": sum(found.wait_seconds for found in rounds),
+        "rollout/abandoned_groups": float(sum(len(found.abandoned) for found in rounds))}
 
 
 def _missing(wanted: int, chosen: int, sampled: int) -> int:
@@ -66,21 +67,25 @@ def _missing(wanted: int, chosen: int, sampled: int) -> int:
     return min(wanted, math.ceil((wanted - chosen) * sampled / chosen))
 
 
-def _round(session: Session, step: int, count: int, before: int) -> Collected:
-    """before: groups of the step that were sampled already, so that no seed is used twice in a step."""
+def _round(session: Session, step: int, count: int, before: Sequence[Collected]) -> Collected:
+    """`count` groups, of `rollout.oversample` times as many prompts. before: the step's earlier rounds, so that no seed
+    is used twice in a step. Prompts whose groups were broken off come first when prompts are taken next."""
     config = session.config
     sampling = Sampling(config.rollout.group_size, config.rollout.max_new_tokens, config.rollout.temperature,
                         config.seed)
-    return collect(session.engines, session.scoring, session.parts, _take_prompts(session, count), sampling, step=step,
-                   watch=watching(session, step, "sampling"), score_timeout_s=config.scoring.timeout_s,
-                   first_row=before)
+    placed = _take_prompts(session, math.ceil(count * config.rollout.oversample))
+    found = collect(session.engines, session.scoring, session.parts, [prompt for prompt, _ in placed], sampling,
+                    step=step, watch=watching(session, step, "sampling"), score_timeout_s=config.scoring.timeout_s,
+                    first_row=sum(earlier.num_begun for earlier in before), enough=count)
+    session.prompts.again = sorted([*session.prompts.again, *(placed[row][1] for row in found.abandoned)])
+    return found
 
 
-def _take_prompts(session: Session, count: int) -> list[Prompt]:
-    """The next prompts, in the order that the seed gives."""
+def _take_prompts(session: Session, count: int) -> list[tuple[Prompt, int]]:
+    """The next prompts, in the order that the seed gives, with their positions."""
     rollout, source = session.config.rollout, session.prompts
     passed_over = source.too_long
-    prompts = source.take(count)
+    prompts = [source.take_one() for _ in range(count)]
     if source.too_long > passed_over:
         session.progress.note(f"{source.too_long - passed_over} prompts of more than {rollout.max_prompt_tokens} "
                               f"tokens were passed over (rollout.max_prompt_tokens)")

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -14,12 +14,14 @@ from typing import Any
 
 from reasongym.config import RunConfig
 from reasongym.errors import EngineError, SyncError, TrainerError
+from reasongym.evaluation.record import PartRecord
 from reasongym.planning import Plan
 from reasongym.records import Prompt
+from reasongym.rollout.elastic import Elastic
 from reasongym.rollout.pool import EnginePool
 from reasongym.rollout.prompts import PromptSource
 from reasongym.scoring import ScoringPool
-from reasongym.sync.checksums import compare
+from reasongym.sync.checksums import ALL, Columns, compare, in_turn
 from reasongym.tasks import RewardPart, Task
 from reasongym.tracking import Diagnosis, MetricsLog, Progress, RunFolder
 from reasongym.tracking.loggers import Loggers
@@ -40,9 +42,11 @@ class Interrupted(Exception):
 
 @dataclass
 class Stop:
-    """Remembers a signal until the loop can act on it. A second one ends the process at once."""
+    """Remembers a signal until the loop can act on it. A second one ends the process at once. watch: raises where the
+    run cannot go on."""
 
     signal: int | None = None
+    watch: Callable[[], None] = lambda: None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.signal is not None:
@@ -52,6 +56,7 @@ class Stop:
     def check(self) -> None:
         if self.signal is not None:
             raise Interrupted
+        self.watch()
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -67,7 +72,8 @@ class Stop:
 class Session:
     """One run's parts. `model`: a path for loaders; `parts`: reward parts with the run's verifier and weights.
 
-    examples: of an algorithm that learns from a file. critic: of PPO. ahead: sampling that goes on by itself.
+    judges: the parts' verifiers as the scoring workers loaded them. examples: of an algorithm that learns from a file.
+    critic: of PPO. ahead: sampling that goes on by itself. elastic: where the engines can change.
     """
 
     config: RunConfig
@@ -75,6 +81,7 @@ class Session:
     model: str
     task: Task
     parts: tuple[RewardPart, ...]
+    judges: tuple[PartRecord, ...]
     prompts: PromptSource
     held_out: list[Prompt]
     engines: EnginePool
@@ -90,11 +97,12 @@ class Session:
     critic: RankGroup | None = None
     diagnosis: Diagnosis = field(default_factory=Diagnosis)
     stop: Stop = field(default_factory=Stop)
-    verified: bool = False
+    num_compared: int = 0
     version: int = 0
     connected: list[Any] = field(default_factory=list)
     store_failed: bool = False
     ahead: Continuous | None = None
+    elastic: Elastic | None = None
 
     @property
     def source(self) -> PromptSource | OfflineSource:
@@ -142,34 +150,54 @@ class Session:
             try:
                 return self._push(handles, version)
             except (EngineError, SyncError, TrainerError):
+                self.stop.watch()  # without a head, no engine can be asked nor started
                 if not self.engines.replace_dead(handles):
                     raise
 
     def recover(self) -> None:
-        """Weights to engines that were started anew, where no other is left to sample."""
+        """Engines come and go as the user asks; and weights to those that were started anew, where no other is left to
+        sample."""
+        if self.elastic:
+            self.elastic.attend(self._feed, self.version)
         if not self.engines.serving:
             self.push_weights(self.version)
 
+    def _feed(self, handles: Sequence[Any]) -> None:
+        """The weights that the others have, to engines that were added."""
+        self._push(list(handles), self.version)
+
     def _push(self, handles: list[Any], version: int) -> dict[str, float]:
-        started = time.monotonic()
-        verify = self.config.sync.verify == "always" or (self.config.sync.verify == "first" and not self.verified)
+        started, told = time.monotonic(), self.engines.told_of(handles)
         if handles != self.connected:
-            self.ranks.call("connect", self.plan.transport, handles, self.config.rollout.tensor_parallel,
+            self.num_compared = 0
+            self.connected = []  # where it fails, the way to the earlier ones is closed too
+            self.ranks.call("connect", self.plan.transport, handles, [one.tensor_parallel for one in told],
                             self.config.sync.timeout_s)
             self.connected = handles
+        whole = {one.index: handle for one, handle in zip(told, handles, strict=True) if one.tensor_parallel == 1}
+        compared = self._compared() if whole else None
         if self.plan.shares_gpus:
             self.engines.call("wake_up", handles=handles)
-        digests = self.ranks.call("send_weights", version, verify)[0]
-        values = {"sync/seconds": time.monotonic() - started, "sync/bytes": float(self.weight_bytes)}
-        if verify and self.config.rollout.tensor_parallel == 1:
-            for index, got in enumerate(self.engines.call("checksums", handles=handles)):
+        digests = self.ranks.call("send_weights", version, compared)[0]
+        values = {"sync/seconds": time.monotonic() - started, "sync/bytes": float(self.weight_bytes),
+                  "sync/pause_seconds": max(self.engines.call("pause_seconds", handles=handles))}
+        if compared is not None:
+            found = self.engines.call("checksums", compared, handles=list(whole.values()))
+            for index, got in zip(whole, found, strict=True):
                 compare(digests, got, engine=index, version=version)
             values["sync/verify_seconds"] = time.monotonic() - started - values["sync/seconds"]
-            self.verified = True
-        self.engines.serve(handles)
+            self.num_compared += 1
+        self.engines.serve(handles, version)
         if self.ahead:
             self.ahead.advance(version)
         return values
+
+    def _compared(self) -> Columns | None:
+        """The columns whose checksums are compared after the next transfer to the present engines."""
+        verify = self.config.sync.verify
+        if verify == "never" or (verify == "first" and self.num_compared):
+            return None
+        return in_turn(self.num_compared) if verify == "in_turn" and self.num_compared else ALL
 
     def save_weights(self, folder: str) -> None:
         """Policy and critic to the checkpoint `folder`."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from reasongym.training.rows import MicroBatch, Row
 __all__ = ["Batch", "collate", "padded"]
 
 PADDING = -1  # segment of positions that hold nothing
+OF_CODE = {"b": torch.int8, "i": torch.int32, "f": torch.float32, "d": torch.float64}  # by an array's typecode
 PROMPT = 0  # segment of the prompt; completions are 1, 2, ...
 
 
@@ -63,8 +65,15 @@ def padded(rows: Sequence[Sequence[float]], *, dtype: torch.dtype = torch.float3
     width = max([len(row) for row in rows], default=0) or 1
     filled = torch.zeros(len(rows), width, dtype=dtype)
     for index, row in enumerate(rows):
-        filled[index, :len(row)] = torch.tensor(row, dtype=dtype)
+        filled[index, :len(row)] = _tensor(row, dtype)
     return filled
+
+
+def _tensor(numbers: Sequence[float], dtype: torch.dtype) -> Tensor:
+    """An array's numbers are not looked at one by one."""
+    if isinstance(numbers, array) and numbers:
+        return torch.frombuffer(numbers, dtype=OF_CODE[numbers.typecode]).to(dtype)
+    return torch.tensor(numbers, dtype=dtype)
 
 
 def _moved(batch: Batch, device: torch.device) -> Batch:
@@ -83,7 +92,7 @@ def _fill(row: Row, ids_L: Tensor, positions_L: Tensor, segments_L: Tensor, *, o
     for segment, sample in enumerate(row.samples, start=1):
         n = len(sample.token_ids)
         end = start + n
-        ids_L[start:end] = torch.tensor(sample.token_ids, dtype=torch.long)
+        ids_L[start:end] = _tensor(sample.token_ids, torch.long)
         positions_L[start:end] = torch.arange(len(prompt), len(prompt) + n)
         segments_L[start:end] = segment
         # The prompt's last position predicts the first token of every completion; after it, each token the next.

@@ -12,13 +12,17 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from reasongym.training.tensor_parallel import divided_by, pass_rows_unchecked, put_together, whole_shape
+
 __all__ = [
     "ZeroSettings",
     "build_engine",
     "build_reference",
+    "even_share",
     "full_shape",
     "gathered",
     "init_distributed",
+    "own_share",
     "partitioned_loading",
     "step_and_norm",
 ]
@@ -26,7 +30,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZeroSettings:
-    """What DeepSpeed is told. dtype: of parameters and compute; master weights and moments are float32 either way."""
+    """What DeepSpeed is told. dtype: of parameters and compute; master weights and moments are float32 either way.
+    offload_parameters: of the policy and of a reference beside it, under ZeRO-3. tensor_parallel: ranks that hold each
+    layer of these together, without ZeRO-3."""
 
     stage: Literal[0, 1, 2, 3]
     dtype: Literal["bfloat16", "float32"]
@@ -36,13 +42,19 @@ class ZeroSettings:
     betas: tuple[float, float]
     max_grad_norm: float
     offload_optimizer: bool
+    offload_parameters: bool = False
+    tensor_parallel: int = 1
 
 
 def init_distributed(*, rank: int, world: int, local_rank: int, address: str, port: int, device: str,
-                     timeout_s: float) -> None:
-    """Join the ranks' process group: gloo on CPU, NCCL on GPUs; every collective has the deadline."""
+                     timeout_s: float, here: str = "") -> None:
+    """Join the ranks' process group: gloo on CPU, NCCL on GPUs; every collective has the deadline. here: this machine's
+    address, by which the other ranks reach it."""
     from datetime import timedelta
 
+    # gloo listens at the address of the host's name, which is often one of the loopback's.
+    if device == "cpu" and (interface := _interface(here)):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(world), "LOCAL_RANK": str(local_rank),
                    "MASTER_ADDR": address, "MASTER_PORT": str(port), "DS_ACCELERATOR": device}
     logging.getLogger("DeepSpeed").setLevel(logging.WARNING)
@@ -53,6 +65,14 @@ def init_distributed(*, rank: int, world: int, local_rank: int, address: str, po
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     deepspeed.init_distributed(dist_backend="nccl" if device == "cuda" else "gloo", verbose=False,
                                timeout=timedelta(seconds=timeout_s))
+
+
+def _interface(address: str) -> str:
+    """The network interface with this address, or an empty string."""
+    import psutil
+
+    return next((name for name, addresses in psutil.net_if_addrs().items()
+                 if any(one.address == address for one in addresses)), "")
 
 
 @contextlib.contextmanager
@@ -73,19 +93,23 @@ def partitioned_loading(settings: ZeroSettings, *, train: bool) -> Iterator[None
 
 def build_engine(model: nn.Module, settings: ZeroSettings) -> Any:
     """A DeepSpeed engine whose gradient accumulation we drive ourselves, boundary by boundary."""
-    import deepspeed
-
-    engine, *_ = deepspeed.initialize(model=model, model_parameters=[p for p in model.parameters() if p.requires_grad],
-                                      config=_configuration(settings, train=True))
-    return engine
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return _initialized(model, settings, train=True, model_parameters=trained)
 
 
 def build_reference(model: nn.Module, settings: ZeroSettings) -> Any:
     """A frozen model partitioned like the policy, without an optimizer."""
+    model.requires_grad_(False)
+    return _initialized(model.eval(), settings, train=False)
+
+
+def _initialized(model: nn.Module, settings: ZeroSettings, *, train: bool, **arguments: Any) -> Any:
     import deepspeed
 
-    model.requires_grad_(False)
-    engine, *_ = deepspeed.initialize(model=model.eval(), config=_configuration(settings, train=False))
+    configuration = _configuration(settings, train=train) | divided_by(settings.tensor_parallel, model)
+    engine, *_ = deepspeed.initialize(model=model, config=configuration, **arguments)
+    if settings.tensor_parallel > 1:
+        pass_rows_unchecked(engine)
     return engine
 
 
@@ -108,6 +132,8 @@ def _configuration(settings: ZeroSettings, *, train: bool) -> dict[str, Any]:
     zero: dict[str, Any] = {"stage": stage, "overlap_comm": settings.device == "cuda"}
     if train and settings.offload_optimizer and settings.device == "cuda":
         zero["offload_optimizer"] = {"device": "cpu", "pin_memory": True}
+    if settings.offload_parameters and stage == 3:
+        zero["offload_param"] = {"device": "cpu", "pin_memory": settings.device == "cuda"}
     configuration: dict[str, Any] = {
         "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "steps_per_print": 10**9,
         "zero_optimization": zero, "zero_allow_untested_optimizer": True, "zero_force_ds_cpu_optimizer": False,
@@ -126,18 +152,37 @@ def _configuration(settings: ZeroSettings, *, train: bool) -> dict[str, Any]:
 
 def full_shape(parameter: nn.Parameter) -> tuple[int, ...]:
     """Of the whole tensor, also where this rank holds a share of it."""
-    return tuple(getattr(parameter, "ds_shape", parameter.shape))
+    shared_out = getattr(parameter, "ds_shape", None)  # by ZeRO-3; empty for a single number
+    return whole_shape(parameter) if shared_out is None else tuple(shared_out)
+
+
+def own_share(parameter: nn.Parameter, *, stage: int, rank: int, world: int) -> tuple[int, Tensor]:
+    """What a rank holds of a parameter: the index of its first element, and the elements, flat. No collective. Without
+    ZeRO-3 each rank holds everything, and its share is an even one."""
+    if stage != 3:
+        return even_share(parameter.data, rank=rank, world=world)
+    partition: Tensor = parameter.ds_tensor.data  # type: ignore[attr-defined]  # padded on the last ranks
+    start = rank * partition.numel()
+    return start, partition[:max(0, parameter.ds_numel - start)]  # type: ignore[attr-defined]
+
+
+def even_share(tensor: Tensor, *, rank: int, world: int) -> tuple[int, Tensor]:
+    """A rank's part of a tensor that every rank has: the index of its first element, and the elements, flat."""
+    size = -(-tensor.numel() // world)
+    return rank * size, tensor.detach().reshape(-1)[rank * size:(rank + 1) * size]
 
 
 @contextlib.contextmanager
 def gathered(parameters: Mapping[str, nn.Parameter], *, stage: int,
              writable: bool = False) -> Iterator[dict[str, Tensor]]:
-    """Name -> full tensor on every rank while the context lasts. A collective under ZeRO-3.
+    """Name -> full tensor on every rank while the context lasts. A collective under ZeRO-3, and of teams whose ranks
+    hold layers together.
 
     writable: what is written to them stays; every rank writes the same.
     """
     if stage != 3:
-        yield {name: parameter.data for name, parameter in parameters.items()}
+        with torch.no_grad(), put_together(parameters, writable=writable) as whole:
+            yield whole
         return
     import deepspeed
 

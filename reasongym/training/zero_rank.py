@@ -9,11 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import ray
 import torch
 
 from reasongym.algorithms.correction import MismatchSums, combine
 from reasongym.config.sections import LoraConfig
 from reasongym.training.rows import MicroBatch
+from reasongym.training.sequence import Team
 from reasongym.training.tensors import Batch, collate
 from reasongym.training.update import MicroLoss
 from reasongym.training.zero import ZeroSettings, build_engine, init_distributed, step_and_norm
@@ -27,6 +29,8 @@ class RankSettings:
 
     reference: keep a frozen policy to compare with. entropy_gradient: the loss has an entropy term.
     lora: of a policy. share_prompt: rows may hold several answers; the ranks themselves read any row.
+    sequence_parallel: ranks of a team, which are given the same rows and read a part of each. The ranks of a team that
+    holds layers together (`ZeroSettings.tensor_parallel`) are given the same rows too.
     """
 
     model: str
@@ -44,6 +48,17 @@ class RankSettings:
     entropy_gradient: bool = False
     share_prompt: bool = True
     lora: LoraConfig = field(default_factory=LoraConfig)
+    sequence_parallel: int = 1
+
+    @property
+    def teams(self) -> int:
+        """How many parts work is dealt into."""
+        return self.world // self.team_size
+
+    @property
+    def team_size(self) -> int:
+        """Ranks that are given the same rows: of one kind of team, as there are never both."""
+        return self.sequence_parallel * self.zero.tensor_parallel
 
 
 class StepTotals(NamedTuple):
@@ -72,8 +87,6 @@ class ZeroRank:
 
     def address(self) -> tuple[str, int]:
         """This host and a free port on it, for the ranks to meet."""
-        import ray
-
         with socket.socket() as probe:
             probe.bind(("", 0))
             return ray.util.get_node_ip_address(), probe.getsockname()[1]
@@ -83,8 +96,9 @@ class ZeroRank:
         s = self.settings
         # Ray shows each actor its own GPU only, so every rank's device is local device 0.
         init_distributed(rank=self.rank, world=s.world, local_rank=0, address=address, port=port,
-                         device=s.zero.device, timeout_s=s.timeout_s)
+                         device=s.zero.device, timeout_s=s.timeout_s, here=ray.util.get_node_ip_address())
         self.device = torch.device(s.zero.device)
+        self.team = Team(rank=self.rank, world=s.world, size=s.sequence_parallel) if s.sequence_parallel > 1 else None
         self.engine = build_engine(self.load_module(), s.zero)
         return {}
 
@@ -106,8 +120,9 @@ class ZeroRank:
             self.engine.set_gradient_accumulation_boundary(index == len(micros) - 1)
             batch = collate(micro, device=self.device)
             found = loss(batch, self.engine(batch))
-            # DeepSpeed averages gradients over ranks; the loss is a sum of shares, so the average is undone here.
-            self.engine.backward(found.loss * self.settings.world)
+            # DeepSpeed averages gradients over ranks; the loss is a sum of shares, so the average is undone here. Ranks
+            # that hold layers together count as one: each has the whole gradient of what it holds.
+            self.engine.backward(found.loss * (self.settings.world // self.settings.zero.tensor_parallel))
             results.append(found._replace(loss=found.loss.detach()))
         grad_norm = step_and_norm(self.engine)
         return combined(results, grad_norm=grad_norm, seconds=time.monotonic() - started)

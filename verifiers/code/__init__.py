@@ -37,7 +37,7 @@ __all__ = ["code"]
 _ATTEMPTS = 2
 
 
-@verifier("code")
+@verifier("code", prepare=lambda: SANDBOXES.get(None))
 def code(response: str, reference: object, *, example: Mapping[str, object]) -> Verdict:
     """1 when every test passes, else 0; with the reference's "partial" the share of the tests that count.
 

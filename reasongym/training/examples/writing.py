@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from reasongym.errors import ConfigError, message
-from reasongym.tracking.atomic import cannot_write
+from reasongym.files import cannot_write
 from reasongym.training.examples.rows import ANSWERS, ExampleKind
 
 __all__ = ["check_target", "write_rows"]
