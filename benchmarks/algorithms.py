@@ -5,7 +5,8 @@
 Each run is stopped by SIGTERM after MINUTES from its start, loading included, one run after another. The offline ones
 learn from the answers that the run of GRPO with the same seed sampled in the first half of that time, and pay nothing
 for them. SHORT=1 takes sums of 1 to 9, which move sooner. ALGORITHMS names others than the five. Runs are left in
-benchmarks/runs/, one picture each beside them.
+benchmarks/runs/, one picture each beside them, with the command and commit of each. What the same command made before
+is taken as it is: remove the folder to make all anew.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.record import commit
 from reasongym.tracking.report import write_curve_svg
 
 RUNS = Path(__file__).parent / "runs"
@@ -55,13 +57,17 @@ def run(name: str, seed: str, minutes: float) -> Path:
     label = f"{name}-seed{seed}"
     short = os.environ.get("SHORT") == "1"
     level = ("--set", "task.settings={levels: 1}") if short else ("--set", "task.settings={levels: 2}")
-    every = "6" if name in OFFLINE or name == "sft" else "3"
+    every = "2" if name in OFFLINE else "6" if name == "sft" else "3"
     command = [sys.executable, "-m", "reasongym", "train", *RECIPES.get(name, SAMPLED), "--algorithm", name, *COMMON,
                *level, "--set", f"evaluation.every={every}", "--seed", seed, "--name", label, "--runs", str(RUNS)]
     if name in OFFLINE:
         command += ["--set", f"algorithm.data={mined(name, seed, minutes / 2)}"]
-    log = RUNS / f"{label}.log"
+    log, whole = RUNS / f"{label}.log", RUNS / f"{label}.json"  # how it was made, once it has ended well
+    made = {"command": command[1:], "minutes": minutes}
+    if whole.exists() and made.items() <= json.loads(whole.read_text()).items():
+        return RUNS / label
     RUNS.mkdir(exist_ok=True)
+    shutil.rmtree(RUNS / label, ignore_errors=True)
     with log.open("w") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         try:
@@ -72,6 +78,7 @@ def run(name: str, seed: str, minutes: float) -> Path:
     shutil.rmtree(RUNS / label / "checkpoints", ignore_errors=True)  # 1.6 GB that nobody resumes
     if process.returncode not in (0, 130):
         raise RuntimeError(f"{label} ended with status {process.returncode}: see {log}")
+    whole.write_text(json.dumps(made | {"commit": commit()}, indent=1))
     return RUNS / label
 
 

@@ -16,13 +16,11 @@ and `--model` name another. The stop words of `reasongym eval` are those that th
 1. Prompts, byte by byte: of the whole test split without a model, then of the rows that were really asked.
 2. Completions and verdicts of each row. Where a completion differs, so may its verdict: the first character that
    differs is printed, and by how much the likeliest next token leads the second there. Greedy decoding flips where
-   they are nearly tied and a batch was of another shape; with `--concurrency 1`, and no prefixes kept, there is no
-   other shape.
+   they are nearly tied and a batch was of another shape; with `--concurrency 1` there is no other shape.
 3. The same texts before both judges: each of the harness's completions before our verifiers, and each of ours before
    the harness's filters and metric. A difference here would be a fault of an extractor.
 
-What a folder holds already is not asked again. 400 requests of about 1,000 + 100 tokens take hours on 2
-CPU cores that have other work; 40 rows with `--shots 1` took 11 minutes there.
+What a folder holds already is not asked again.
 """
 
 from __future__ import annotations

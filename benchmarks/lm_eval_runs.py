@@ -66,7 +66,8 @@ def lay_out(folder: Path, rows: int) -> Path:
 def served(folder: Path) -> Iterator[str]:
     """The embedded model behind vLLM's own server, ended with all its processes. Yields the address, up to `/v1`.
 
-    Neither prefixes kept from earlier requests nor compiled kernels: a request computes the same whoever asked before.
+    The solved examples at the head of all prompts are computed once, by whoever asks first, and kept; no kernels are
+    compiled. What differs between two askings of a prompt is then the batch that it fell into, and nothing else.
     In float32: without AVX-512 a CPU multiplies bfloat16 matrices at a ninth of the speed, 30 s for one prompt.
     """
     with socket.socket() as probe:
@@ -75,7 +76,7 @@ def served(folder: Path) -> Iterator[str]:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", model_folder(EMBEDDED),
                "--served-model-name", EMBEDDED, "--host", "127.0.0.1", "--port", str(port), "--enforce-eager",
-               "--dtype", "float32", "--max-model-len", "4096", "--max-num-seqs", "16", "--no-enable-prefix-caching"]
+               "--dtype", "float32", "--max-model-len", "4096", "--max-num-seqs", "16", "--block-size", "32"]
     with (folder / "server.log").open("w") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, cwd=folder, env={
             **SERVER_ENVIRONMENT, **environment})
@@ -106,7 +107,6 @@ def local_completions(endpoint: str, model: str, concurrency: int) -> list[str]:
 def ask_by_ours(data: Path, into: Path, endpoint: str, model: str, *, until: list[str], concurrency: int,
                 shots: int = 5) -> None:
     judged = [argument for name in FILTERS.values() for argument in ("--verifier", name)]
-    # shots is said, for a recipe that names the task too may have its own.
     _run([sys.executable, "-m", "reasongym", "eval", "--task", "gsm8k", "--data", str(data), "--set", "style=lm_eval",
           "--set", f"shots={shots}", "--model", model, "--endpoint", endpoint, "--api", "completions",
           "--max-new-tokens", str(MAX_NEW_TOKENS), "--body", f"stop={json.dumps(until)}",

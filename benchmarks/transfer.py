@@ -11,8 +11,10 @@ from typing import Any
 import torch
 
 from reasongym.models import EMBEDDED, model_folder
+from reasongym.sync.checksums import ALL
 from reasongym.sync.layout import bucketize
-from reasongym.sync.shared_memory import SharedMemorySender
+from reasongym.sync.ranks import Ranks
+from reasongym.sync.shared_memory import Share, SharedMemorySender
 from reasongym.training.policy import load_policy
 
 
@@ -32,16 +34,17 @@ def measure() -> dict[str, float]:
     weights = {name: p.data for name, p in model.named_parameters()}
 
     @contextlib.contextmanager
-    def gather(names: list[str]) -> Iterator[Mapping[str, torch.Tensor]]:
-        yield {name: weights[name] for name in names}
+    def shares(names: list[str], *, whole: bool) -> Iterator[Mapping[str, Share]]:
+        del whole
+        yield {name: Share(0, weights[name].reshape(-1)) for name in names}
 
     shapes = [(n, "bfloat16", tuple(t.shape), t.element_size()) for n, t in weights.items()]
-    sender = SharedMemorySender(buckets=bucketize(shapes, 256 * 2**20), gather=gather, client=Deaf(), is_sender=True)
+    sender = SharedMemorySender(buckets=bucketize(shapes, 256 * 2**20), shares=shares, client=Deaf(), ranks=Ranks(0, 1))
     try:
-        _timed(lambda: sender.send(0, checksums=False))  # the first touches the pages
+        _timed(lambda: sender.send(0, checksums=None))  # the first touches the pages
         plain = _timed(lambda: [t.clone() for t in weights.values()])
-        sent = _timed(lambda: sender.send(1, checksums=False))
-        checked = _timed(lambda: sender.send(2, checksums=True))
+        sent = _timed(lambda: sender.send(1, checksums=None))
+        checked = _timed(lambda: sender.send(2, checksums=ALL))
     finally:
         sender.close()
     return {"mib": sum(b.nbytes for b in sender.buckets) / 2**20, "copy_seconds": plain, "send_seconds": sent,
