@@ -75,7 +75,7 @@ def _result(folder: Path, model: str, task: str, skill: float) -> Path:
         verdict = _verdict(example, is_right)
         samples.append(Sample(
             group=row, sample=0, prompt=Prompt(example=example, token_ids=(), text=str(example.messages[0]["content"])),
-            answer=Answer(text=right if is_right else wrong, finish_reason="stop",
+            answer=Answer(text=right if is_right else wrong, finish_reason="length" if row < 3 else "stop",
                           num_tokens=solver.randrange(60, 160)),
             verdicts={"correct": verdict}, reward=verdict.score))
     return write_result(folder, _record(model, task, samples), samples)

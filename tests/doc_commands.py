@@ -88,8 +88,10 @@ RULES = (
     Rule(begins="reasongym sandbox build", way="parse", why="tests/test_sandbox_image.py makes images"),
     Rule(begins="reasongym sandbox run", way="run", prints="42"),
     Rule(begins="reasongym sandbox info", way="run", prints="local"),
+    Rule(begins="reasongym engines", way="parse", why="a run has to go on: tests/test_elastic_stack.py asks one"),
     Rule(begins="reasongym eval --resume", way="run", prints="gsm8k"),
     Rule(begins="reasongym eval", way="parse", why="engines take a minute to start: tests/test_stack.py has some"),
+    Rule(begins="reasongym plan", way="run", status=(0, 1), prints="It (fits|does not fit)"),
     Rule(begins="reasongym train", way="plan"),
 )
 ENDPOINT = Rule(begins="reasongym eval", way="run", prints="accuracy", extra=("--limit", "3"))

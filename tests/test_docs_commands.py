@@ -28,7 +28,7 @@ from reasongym.verifiers import REGISTERED
 BASH = [block for page in PAGES for block in blocks(page, "bash")]
 ENDPOINTS = ("http://localhost:8000/v1", "https://api.example.com/v1")
 FOREIGN_OPTIONS = {"--security-opt", "--shm-size", "--no-deps", "--an-option-of-the-program", "--tasks", "--head",
-                   "--node-ip-address", "--jobs"}
+                   "--node-ip-address", "--jobs", "--address", "--resources"}
 """Of docker, pip, lm-evaluation-harness, Ray, the benchmarks, and of programs that examples run."""
 
 
