@@ -23,8 +23,8 @@ ALGORITHMS = {f"reasongym.algorithms.{name}" for name in (
 TASKS = {target.partition(":")[0] for target in BUILT_IN_TASKS.values()}
 SUBSTITUTES = {("reasongym.tasks.gsm8k", "reasongym.tasks.word_problems")}
 """A training run without the data set takes the generator in its place, and says so; see the decision record."""
-LIGHT = {"checking", "config", "errors", "evaluation", "leaderboard", "pages", "planning", "records", "registry",
-         "scoring", "tracking"}
+LIGHT = {"arrays", "checking", "config", "errors", "evaluation", "files", "leaderboard", "pages", "planning",
+         "printable", "records", "registry", "scoring", "tracking"}
 MAY_IMPORT_OF_OURS: Mapping[str, set[str]] = {
     "sandbox": {"sandbox"},
     "verifiers": {"verifiers", "sandbox", "errors"},
@@ -32,10 +32,14 @@ MAY_IMPORT_OF_OURS: Mapping[str, set[str]] = {
     "errors": set(),
     "config": {"config", "configs", "errors"},
     "algorithms": {"algorithms", "records"},
+    "arrays": set(),
     "models": {"errors"},
+    "files": {"errors"},
+    "printable": set(),
     "sync": LIGHT | {"sync", "models"},
     "rollout": LIGHT | {"rollout", "sync", "models", "tasks", "verifiers"},
-} | {part: LIGHT | {"sandbox", "verifiers", "tasks", "configs", ""} for part in LIGHT - {"errors", "config"}}
+} | {part: LIGHT | {"sandbox", "verifiers", "tasks", "configs", ""}
+     for part in LIGHT - {"arrays", "errors", "config", "files", "printable"}}
 MAY_IMPORT_OF_OTHERS: Mapping[str, set[str]] = {
     "sandbox": {"docker"},
     "verifiers": {"sympy", "mpmath", "jsonschema_specifications", "idna"},

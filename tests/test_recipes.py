@@ -92,4 +92,4 @@ def test_numbers_of_a_recipe_are_read_as_numbers(name: str) -> None:
     """YAML 1.1 reads `3e-5` as text; a recipe copied by a user must not depend on our repair of it."""
     text = resources.files("reasongym.configs").joinpath(f"{name}.yaml").read_text(encoding="utf-8")
     assert not re.search(r":\s+\d+e", text)
-    assert load_config(name).trainer.learning_rate in {1e-6, 1e-5, 2.5e-5, 3e-5, 1e-4, 2.5e-4}
+    assert load_config(name).trainer.learning_rate in {1e-6, 1e-5, 2e-5, 2.5e-5, 3e-5, 1e-4, 2.5e-4}
