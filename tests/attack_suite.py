@@ -166,12 +166,3 @@ def witnessed(sandbox: Sandbox, digest: str) -> str:
     result = sandbox.run(Job(files=files, arguments=(digest,), limits=Limits(**{**LIMITS, "cpu_s": 5.0})))  # type: ignore[arg-type]
     assert (result.status, result.stderr) == (0, b""), result
     return result.stdout.decode()
-
-
-def below(pid: int) -> list[int]:
-    """Children and theirs."""
-    with suppress(FileNotFoundError):
-        children = [int(word) for task in Path(f"/proc/{pid}/task").iterdir()
-                    for word in (task / "children").read_text().split()]
-        return [*children, *(deeper for child in children for deeper in below(child))]
-    return []

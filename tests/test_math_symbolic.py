@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from processes import below
 from scoring_pools import check, is_alive, row, wait_until
 
 from reasongym.scoring import ScoringPool
@@ -102,12 +103,6 @@ def tree_of(text: str) -> Node:
     return read(normalise(text).text)
 
 
-def children(pid: int) -> set[int]:
-    """Children of a process, all the way down."""
-    found = {int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()}
-    return found.union(*map(children, found))
-
-
 def has_ended(pid: int) -> bool:
     """Reaped, or dead and left to whoever inherited it."""
     try:
@@ -158,15 +153,15 @@ def test_no_text_of_an_answer_reaches_the_other_process() -> None:
 
 def test_hostile_calculus_equals_nothing_and_leaves_no_process(fresh: pytest.MonkeyPatch) -> None:
     assert len(HOSTILE) >= 30
-    before = children(os.getpid())
+    before = set(below(os.getpid()))
     assert compare(r"\int_0^1 x\,dx", "1/2").status == "equal"
     symbolic_process.close()
     fresh.setattr(symbolic_process, "LIMIT_S", 0.1)
     for answer in HOSTILE:
         assert compare("5", answer).status in ("different", "unreadable", "timeout"), answer
-        assert len(children(os.getpid()) - before) <= 1, answer
+        assert len(set(below(os.getpid())) - before) <= 1, answer
     symbolic_process.close()
-    assert children(os.getpid()) == before
+    assert set(below(os.getpid())) == before
 
 
 def test_a_question_that_hangs_is_killed_and_the_next_is_answered(fresh: pytest.MonkeyPatch) -> None:
@@ -175,7 +170,7 @@ def test_a_question_that_hangs_is_killed_and_the_next_is_answered(fresh: pytest.
     assert (outcome.status, outcome.reason) == ("timeout", "SymPy took too long")
     known = symbolic_process.pid()
     assert known is not None
-    assert children(known) == set()
+    assert below(known) == []
     assert compare(r"\frac{d}{dx}x^3", "3x^2").status == "equal"
     assert symbolic_process.pid() == known
 
@@ -281,7 +276,7 @@ def test_a_pools_worker_asks_too_and_takes_its_child_with_it() -> None:
             verdict = check(pool, r"\boxed{\frac12}", row(r"\int_0^1 x\,dx"))
         assert verdict.status is Status.CORRECT
         (worker,) = pool.pids
-        (child,) = children(worker)
+        (child,) = below(worker)
         os.kill(child, signal.SIGSTOP)  # so that it cannot end of itself, at the end of its input
         os.kill(worker, signal.SIGKILL)
         wait_until(lambda: has_ended(child))

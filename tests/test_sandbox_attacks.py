@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from attack_suite import ATTACKS, FOLDER, Attack, Machine, below, machine, run_attack, shortfall, witnessed
+from attack_suite import ATTACKS, FOLDER, Attack, Machine, machine, run_attack, shortfall, witnessed
+from processes import below
 
 from reasongym.sandbox import Ending, Sandbox, open_sandbox
 from reasongym.sandbox.local import LAYERS, NEEDED

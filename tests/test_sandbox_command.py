@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 import pytest
-from attack_suite import below
 from click.testing import CliRunner, Result
+from processes import below
 
 from reasongym.cli import cli
 from reasongym.cli.sandbox import LEFT_OPEN

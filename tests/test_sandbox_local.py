@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from processes import below
 from sandbox_jobs import job, printed, run
 
 from reasongym.sandbox import Sandbox, SandboxError, open_sandbox
@@ -241,13 +242,6 @@ def test_a_crash_starts_no_program_outside(sandbox: Sandbox) -> None:
     """
     limit = 0 if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0 else 1  # where the machine allows none, none
     assert printed(sandbox, source) == f"['{limit}', '{limit}']\nrefused"
-
-
-def below(pid: int) -> list[int]:
-    """Children and theirs."""
-    children = [int(word) for task in Path(f"/proc/{pid}/task").iterdir()
-                for word in (task / "children").read_text().split()]
-    return [*children, *(deeper for child in children for deeper in below(child))]
 
 
 def test_a_layer_that_cannot_be_had_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
