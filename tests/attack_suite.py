@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from reasongym.sandbox import Ending, Job, Limits, Result, Sandbox
 
-__all__ = ["ATTACKS", "FOLDER", "Attack", "Machine", "below", "machine", "run_attack", "shortfall", "witnessed"]
+__all__ = ["ATTACKS", "FOLDER", "Attack", "Machine", "machine", "run_attack", "shortfall", "witnessed"]
 
 FOLDER = Path(__file__).parent / "attacks"
 LIMITS = {"wall_s": 60.0, "cpu_s": 0.3, "memory_mb": 128, "processes": 8, "work_mb": 8, "file_mb": 4, "output_kb": 64}

@@ -9,7 +9,14 @@ import pytest
 from reasongym.config import RunConfig, load_config
 from reasongym.planning import KNOWN_SHAPES
 from reasongym.planning.activations import largest_micro_batch
-from reasongym.planning.memory import Device, TrainerMemory, critic_memory, engine_memory, trainer_memory
+from reasongym.planning.memory import (
+    BUCKET_ELEMENTS,
+    Device,
+    TrainerMemory,
+    critic_memory,
+    engine_memory,
+    trainer_memory,
+)
 
 SMOL = KNOWN_SHAPES["smollm2-135m"]
 SEVEN = KNOWN_SHAPES["Qwen/Qwen2.5-7B-Instruct"]
@@ -91,17 +98,34 @@ def test_the_output_holds_three_chunks_of_logits_or_the_gradient_of_its_head() -
     assert entropy == chosen + 6 * 4 * 49_152 * 1000
 
 
-def test_a_step_on_a_cpu_holds_what_adam_computes_and_copies_of_the_bucket() -> None:
+def test_a_step_holds_flat_gradients_and_a_cpu_copies_of_small_buckets() -> None:
     def need(*overrides: str, device: Device = "cpu") -> TrainerMemory:
         return trainer_memory(_config(*overrides), SMOL, device, "float32")
-    whole = 4 * SMOL.parameters
+    whole, bucket = 4 * SMOL.parameters, 4 * 2**25
     one, two = need(), need("trainer.ranks=2")
-    assert (one.bucket, one.step, one.reduction) == (whole, 3 * whole, 2 * whole)
-    assert (two.bucket, two.step, two.reduction) == (whole, 3 * whole // 2, 2 * whole)
+    left = [(rank.gathered + rank.activations) * (whole - bucket) // whole for rank in (one, two)]
+    assert (one.bucket, one.step, one.reduction) == (bucket, whole, left[0] + 2 * bucket)
+    assert (two.bucket, two.step, two.reduction) == (bucket, whole // 2, left[1] + 2 * bucket)
     assert (one.gathered, two.gathered) == (0, whole)  # two ranks keep what the backward pass needs again
     on_gpu = need(device="cuda")
     assert (on_gpu.bucket, on_gpu.step, on_gpu.reduction) == (4 * 500_000_000, whole, whole)  # handed out whole
-    assert need("trainer.zero_stage=0").step == 2 * 4 * 576 * 49_152  # tensor by tensor: the largest is the embedding
+    assert need("trainer.zero_stage=0").step == 0  # tensor by tensor, in place
+
+
+def test_a_tensor_that_is_larger_than_a_bucket_is_reduced_alone() -> None:
+    need = trainer_memory(_config("model.path=x"), SEVEN, "cpu", "float32")
+    left = need.activations * (SEVEN.parameters - SEVEN.embedding) // SEVEN.parameters
+    assert SEVEN.embedding > 2**25
+    assert need.reduction == left + 2 * 4 * SEVEN.embedding
+
+
+@pytest.mark.stack
+def test_deepspeed_is_told_the_bucket_that_is_planned_for() -> None:
+    from reasongym.training.zero import ZeroSettings, _configuration
+
+    settings = ZeroSettings(stage=3, dtype="float32", device="cpu", learning_rate=1e-6, weight_decay=0.0,
+                            betas=(0.9, 0.999), max_grad_norm=1.0, offload_optimizer=False)
+    assert _configuration(settings, train=True)["zero_optimization"]["reduce_bucket_size"] == BUCKET_ELEMENTS["cpu"]
 
 
 def test_of_a_large_model_a_rank_gathers_what_comes_back_soon_and_reduces_beside_activations() -> None:
@@ -109,8 +133,9 @@ def test_of_a_large_model_a_rank_gathers_what_comes_back_soon_and_reduces_beside
     need = trainer_memory(config, SEVEN, "cuda", "bfloat16")
     # half of DeepSpeed's reuse distance of 1e9 elements, 5e7 fetched ahead, and the head in use; 2 bytes each
     assert need.gathered == 2 * (500_000_000 + 50_000_000 + SEVEN.embedding)
-    left = (need.gathered + need.activations) * (SEVEN.parameters - 500_000_000) // SEVEN.parameters
-    assert need.reduction == left + 2 * 500_000_000 + 4 * 500_000_000 // 8  # and this rank's part in float32
+    # the embedding, of 545 million, is larger than a bucket of 500 million and reduced alone
+    left = (need.gathered + need.activations) * (SEVEN.parameters - SEVEN.embedding) // SEVEN.parameters
+    assert need.reduction == left + 2 * SEVEN.embedding + 4 * SEVEN.embedding // 8  # and this rank's part in float32
 
 
 def test_a_reference_policy_takes_memory_only_with_a_coefficient() -> None:

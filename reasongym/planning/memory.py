@@ -37,7 +37,7 @@ DTYPE_BYTES = {"bfloat16": 2, "float32": 4}
 REUSE_ELEMENTS = 1_000_000_000  # DeepSpeed's stage3_max_reuse_distance: parameters used again within it stay gathered
 PREFETCH_ELEMENTS = 50_000_000  # DeepSpeed's stage3_prefetch_bucket_size: gathered ahead of their use
 STEP_ELEMENTS = 1_000_000_000  # DeepSpeed's sub_group_size: stepped by the optimizer at one time
-BUCKET_ELEMENTS = 500_000_000  # DeepSpeed's reduce_bucket_size: gradients reduced over the ranks at one time
+BUCKET_ELEMENTS = {"cpu": 2**25, "cuda": 500_000_000}  # reduce_bucket_size, ours and DeepSpeed's
 PACKED = GIB  # vLLM's packed_buffer_size_bytes
 # Resident size of a rank once it is built on a model of no size: Python, torch, deepspeed, transformers, ray, and the
 # work space of the matrix products. Of an engine (vllm) 0.6 GiB, which runs as an actor and an engine core. On a GPU:
@@ -213,7 +213,7 @@ def _rank(config: RunConfig, device: Device, size: int, model: _Model, *, ranks:
         activations=activations,
         logits=logits,
         reduction=_reduction(config, device, size, model, ranks, gathered + activations),
-        step=0 if offloaded else _step(config, device, model, optimizer_share),
+        step=0 if offloaded else _step(config, optimizer_share),
         packed=0 if device == "cpu" else bucket * copies + min(sent, 0 if through_memory else _packed(config)),
         mapped=bucket * (2 if sent > bucket else 1) if through_memory else 0,
         loading=loading * size,
@@ -234,27 +234,24 @@ def _bucket(config: RunConfig, device: Device, size: int, model: _Model) -> int:
     stage = config.trainer.zero_stage
     if stage == 0:
         return 0
-    written = BUCKET_ELEMENTS if device == "cuda" else min(model.moving, BUCKET_ELEMENTS)
+    written = BUCKET_ELEMENTS[device] if device == "cuda" else min(model.moving, BUCKET_ELEMENTS[device])
     return written * (4 if stage == 1 else size) * (2 if device == "cuda" and stage < 3 else 1)
 
 
 def _reduction(config: RunConfig, device: Device, size: int, model: _Model, ranks: int, activations: int) -> int:
     """Bytes when a full bucket is reduced: its gradients side by side for each rank, once more where gloo works on a
     copy (a reduce-scatter on a CPU), and this rank's part in float32; with the activations that are left by then."""
-    stage, elements = config.trainer.zero_stage, min(model.moving, BUCKET_ELEMENTS)
+    stage, elements = config.trainer.zero_stage, min(model.moving, max(BUCKET_ELEMENTS[device], model.largest))
     left = activations * max(0, model.moving - elements) // model.moving
     copies = 2 if stage == 3 and device == "cpu" else 1
     own = 4 * elements // ranks if stage == 3 and size != 4 else 0
     return left + copies * elements * (4 if stage <= 1 else size) + own
 
 
-def _step(config: RunConfig, device: Device, model: _Model, share: int) -> int:
-    """Bytes in the optimizer's step. PyTorch's Adam, on CPUs, computes a root and a quotient beside the gradients;
-    DeepSpeed's kernel on GPUs computes in place. Without ZeRO it steps tensor by tensor."""
-    beside = 2 if device == "cpu" else 0
-    if config.trainer.zero_stage == 0:
-        return 4 * beside * min(model.largest, model.moving)
-    return 4 * (1 + beside) * min(share, STEP_ELEMENTS)
+def _step(config: RunConfig, share: int) -> int:
+    """Bytes in the optimizer's step: the gradients, flat. Adam computes in place, by PyTorch's fused kernel on CPUs and
+    DeepSpeed's on GPUs. Without ZeRO it steps tensor by tensor."""
+    return 0 if config.trainer.zero_stage == 0 else 4 * min(share, STEP_ELEMENTS)
 
 
 def _packed(config: RunConfig) -> int:

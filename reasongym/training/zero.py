@@ -129,7 +129,10 @@ def step_and_norm(engine: Any) -> float:
 
 def _configuration(settings: ZeroSettings, *, train: bool) -> dict[str, Any]:
     stage = settings.stage if train or settings.stage == 3 else 0
-    zero: dict[str, Any] = {"stage": stage, "overlap_comm": settings.device == "cuda"}
+    on_cpu = settings.device == "cpu"
+    zero: dict[str, Any] = {"stage": stage, "overlap_comm": not on_cpu}
+    if on_cpu:  # gloo gains nothing by DeepSpeed's 500 million elements at a time
+        zero["reduce_bucket_size"] = 2**25  # as planning/memory.py counts
     if train and settings.offload_optimizer and settings.device == "cuda":
         zero["offload_optimizer"] = {"device": "cpu", "pin_memory": True}
     if settings.offload_parameters and stage == 3:
@@ -145,7 +148,7 @@ def _configuration(settings: ZeroSettings, *, train: bool) -> dict[str, Any]:
             "data_types": {"grad_accum_dtype": "fp32"},
             "optimizer": {"type": "AdamW", "params": {
                 "lr": settings.learning_rate, "betas": list(settings.betas), "eps": 1e-8,
-                "weight_decay": settings.weight_decay, "torch_adam": settings.device == "cpu"}},
+                "weight_decay": settings.weight_decay} | ({"torch_adam": True, "fused": True} if on_cpu else {})},
         }
     return configuration
 

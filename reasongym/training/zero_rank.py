@@ -14,6 +14,7 @@ import torch
 
 from reasongym.algorithms.correction import MismatchSums, combine
 from reasongym.config.sections import LoraConfig
+from reasongym.training.heap import give_back, give_back_between_layers
 from reasongym.training.rows import MicroBatch
 from reasongym.training.sequence import Team
 from reasongym.training.tensors import Batch, collate
@@ -99,7 +100,10 @@ class ZeroRank:
                          device=s.zero.device, timeout_s=s.timeout_s, here=ray.util.get_node_ip_address())
         self.device = torch.device(s.zero.device)
         self.team = Team(rank=self.rank, world=s.world, size=s.sequence_parallel) if s.sequence_parallel > 1 else None
-        self.engine = build_engine(self.load_module(), s.zero)
+        module = self.load_module()
+        if s.zero.device == "cpu":
+            give_back_between_layers(module)
+        self.engine = build_engine(module, s.zero)
         return {}
 
     def load_module(self) -> Any:
@@ -124,6 +128,8 @@ class ZeroRank:
             # that hold layers together count as one: each has the whole gradient of what it holds.
             self.engine.backward(found.loss * (self.settings.world // self.settings.zero.tensor_parallel))
             results.append(found._replace(loss=found.loss.detach()))
+            if self.device.type == "cpu":
+                give_back()
         grad_norm = step_and_norm(self.engine)
         return combined(results, grad_norm=grad_norm, seconds=time.monotonic() - started)
 
