@@ -158,10 +158,11 @@ def turns(side: str, asked: Sequence[Work]) -> list[Turn]:
 
 
 def cores() -> set[int]:
-    """Those that the threads of vLLM's workers may run on, or of this process where there are none."""
+    """Those that the threads of the process with the model may run on: vLLM's worker, its core, or this one."""
     here = psutil.Process()
-    workers = [one for one in here.children(recursive=True) if "VLLM::Worker" in " ".join(one.cmdline())]
-    return {core for one in workers or [here] for thread in one.threads() for core in os.sched_getaffinity(thread.id)}
+    there = [(one, " ".join(one.cmdline())) for one in here.children(recursive=True)]
+    models = [one for name in ("VLLM::Worker", "VLLM::EngineCore") for one, line in there if name in line] or [here]
+    return {core for one in models[:1] for thread in one.threads() for core in os.sched_getaffinity(thread.id)}
 
 
 def _timed(sample: Any, asked: Work) -> Turn:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import gc
 import logging
 import os
 import sys
@@ -44,9 +45,6 @@ class Engine:
     """The actor. Every method but the constructor is a coroutine, so calls overlap."""
 
     def __init__(self, settings: EngineSettings, index: int) -> None:
-        from vllm.engine.arg_utils import AsyncEngineArgs
-        from vllm.v1.engine.async_llm import AsyncLLM
-
         logging.getLogger("vllm").setLevel(logging.WARNING)
         self.settings, self.index, self.count, self.version = settings, index, 0, "0"
         self.held_at, self.paused_s = 0.0, 0.0
@@ -54,7 +52,9 @@ class Engine:
         self.tasks: dict[int, asyncio.Future[Completion]] = {}
         self.ended: list[tuple[int, asyncio.Future[Completion]]] = []
         self.arrival = asyncio.Event()
-        self.llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**engine_arguments(settings)))
+        gc.disable()  # nothing that vLLM brings is garbage: to look for it would be a fifth of the import
+        self.llm = _build(settings)
+        gc.enable()
 
     async def ready(self) -> int:
         """Answers once the engine is built and while vLLM's own processes live: this actor's index."""
@@ -200,6 +200,28 @@ class Engine:
     async def shutdown(self) -> None:
         """End vLLM's processes."""
         self.llm.shutdown()
+
+
+def _build(settings: EngineSettings) -> Any:
+    """vLLM, with its core in a process of its own.
+
+    On a CPU the core holds the model itself. vLLM would put it in a worker beside the core, only so that OpenMP finds
+    in its environment which cores its threads have: the core is given that here. A worker would import all of vLLM once
+    more, a third of the time that a small model takes to start, and each token would pass between the two.
+    """
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.usage.usage_lib import UsageContext
+    from vllm.utils.ompmultiprocessing import OMPProcessManager
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    arguments = engine_arguments(settings)
+    is_alone = settings.device == "cpu" and settings.tensor_parallel == 1
+    if is_alone:
+        arguments["distributed_executor_backend"] = "uni"
+        os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # else vLLM makes "mp" of it; the core is one anyway
+    config = AsyncEngineArgs(**arguments).create_engine_config(UsageContext.ENGINE_CONTEXT)
+    with OMPProcessManager(config).configure_omp_envs(0, 0) if is_alone else contextlib.nullcontext():
+        return AsyncLLM.from_vllm_config(config, disable_log_stats=True)
 
 
 def _versions(spans: Sequence[Any] | None, length: int) -> tuple[int, ...]:
