@@ -6,6 +6,7 @@ The engines are Ray actors without vLLM; `test_engine` has a real one.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 import time
@@ -41,12 +42,11 @@ class Stand:
                 self.ended.append((number, Completion(
                     token_ids=(1,), logprobs=(-1.0,), mask=(True,), versions=(0,), text="", engine=self.index,
                     finish_reason=FinishReason.STOP, seed=sampling["seed"])))
-        self.arrived.set()
+                self.arrived.set()
 
     async def completions(self, timeout_s: float) -> list[Any]:
-        await self.arrived.wait()
-        if not self.ended:
-            await asyncio.sleep(timeout_s)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.arrived.wait(), timeout_s)
         self.arrived.clear()
         ended, self.ended = self.ended, []
         return ended
@@ -106,6 +106,21 @@ def taken(pool: EnginePool, count: int) -> list[tuple[int, int]]:
         found += [(request.seed, completion.engine) for request, completion in pool.take(0.1)]
     assert len(found) == count
     return sorted(found)
+
+
+def test_retired_engines_end_while_nobody_waits_and_are_gone_when_the_pool_is_closed(pool_of: PoolOf) -> None:
+    import ray
+
+    pool = pool_of(2)
+    handles = pool.engines
+    pool.retire()
+    assert pool.engines == []
+    assert ray.get([handle.ready.remote() for handle in handles]) == [0, 1]  # retiring itself kills none
+    pool.close()
+    for handle in handles:
+        with pytest.raises(ray.exceptions.RayError):
+            ray.get(handle.ready.remote(), timeout=60)
+
 
 
 def test_what_a_dead_engine_was_asked_is_answered_once_by_another(pool_of: PoolOf) -> None:

@@ -43,6 +43,7 @@ class Crew(ABC):
         self._vacated: list[tuple[EngineSettings, Placement]] = []
         self._fed = any(one.transport for one in each)
         self._next_index = 0
+        self._ending: list[tuple[Any, Any]] = []
         self.seats: list[Seat] = []
         for one, placement in zip(each, placements, strict=True):
             self._seat(one, placement)
@@ -201,12 +202,17 @@ class Crew(ABC):
             vacated, self._vacated = self._vacated, []
             return vacated
 
+    def retire(self) -> None:
+        """Nothing is asked of the engines any more: they begin to end, and `close` waits for that."""
+        retired, self.seats = self.engines, []
+        self._ending += [(handle, handle.shutdown.remote()) for handle in retired]
+
     def close(self, timeout_s: float = 20.0) -> None:
         """End the engines and vLLM's processes; what does not end by itself in time is killed."""
-        handles, self.seats = self.engines, []
-        endings = [handle.shutdown.remote() for handle in handles]
-        ray.wait(endings, num_returns=len(endings), timeout=timeout_s)
-        for handle in handles:
+        self.retire()
+        ending, self._ending = self._ending, []
+        ray.wait([answer for _, answer in ending], num_returns=len(ending), timeout=timeout_s)
+        for handle, _ in ending:
             ray.kill(handle)
 
     def _seat(self, settings: EngineSettings, placement: Placement) -> Seat:

@@ -138,10 +138,12 @@ def _attempt(config: RunConfig, job: Job, folder: RunFolder, progress: Progress,
                 state = _restore(session, *saved) if saved else LoopState()
                 train(session, state)
         except Interrupted:
+            session.retire_engines()
             loggers.outcome = "stopped"
             write_ending(folder.path, "stopped")
             write_report(folder.path)
             return INTERRUPTED
+        session.retire_engines()
         progress.note("writing the final model and the report")
         _export(session)
     write_ending(folder.path, "finished")

@@ -133,6 +133,11 @@ class Session:
         if ahead:
             ahead.close()
 
+    def retire_engines(self) -> None:
+        """Nothing is sampled any more: the engines end while the last files are written."""
+        self.stop_sampling()
+        self.engines.retire()
+
     def _set_level(self, state: LoopState) -> None:
         if self.config.task.curriculum.last:
             self.prompts.task = task_at(self.config, state)
