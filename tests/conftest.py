@@ -20,6 +20,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("RAY_worker_niceness", "0")  # Ray would start its workers at nice 15
+os.environ.setdefault("RAY_prestart_worker_first_driver", "0")  # and two that no actor of the tests ever is
 
 REPO_ROOT = Path(__file__).resolve().parent.parent
 STACK = ("torch", "ray", "vllm", "deepspeed")

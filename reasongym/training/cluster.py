@@ -45,6 +45,7 @@ def ray_cluster(config: RunConfig, plan: Plan, *, wait_s: float = 120.0) -> Iter
     for machines that are in use. Raises ResourceError."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_worker_niceness", "0")  # Ray starts its workers at nice 15: here they are the work
+    os.environ.setdefault("RAY_prestart_worker_first_driver", "0")  # every actor has a process of its own environment
     address = config.resources.ray_address
     labels = {slot.label for slot in plan.placement if slot.label}
     _connect(address, plan, labels)
