@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import threading
 import time
@@ -16,6 +17,8 @@ from typing import Any
 import pytest
 
 pytest.importorskip("ray", reason="the training stack is not installed")
+
+from scoring_pools import wait_until
 
 from reasongym.errors import EngineError
 from reasongym.records import Completion, FinishReason, Prompt
@@ -118,8 +121,17 @@ def test_retired_engines_end_while_nobody_waits_and_are_gone_when_the_pool_is_cl
     assert ray.get([handle.ready.remote() for handle in handles]) == [0, 1]  # retiring itself kills none
     pool.close()
     for handle in handles:
-        with pytest.raises(ray.exceptions.RayError):
-            ray.get(handle.ready.remote(), timeout=60)
+        wait_until(functools.partial(is_gone, handle))
+
+
+def is_gone(handle: Any) -> bool:
+    import ray
+
+    try:
+        ray.get(handle.ready.remote(), timeout=60)
+    except ray.exceptions.RayActorError:
+        return True
+    return False
 
 
 

@@ -42,7 +42,7 @@ PACKED = GIB  # vLLM's packed_buffer_size_bytes
 # Resident size of a rank once it is built on a model of no size: Python, torch, deepspeed, transformers, ray, and the
 # work space of the matrix products. Of an engine (vllm) 0.6 GiB, which runs as an actor and an engine core. On a GPU:
 # the CUDA context and the communication library's buffers.
-RANK_OVERHEAD = {"cpu": GIB // 2, "cuda": GIB * 3 // 2}
+RANK_OVERHEAD = {"cpu": 640 * MIB, "cuda": GIB * 3 // 2}
 ENGINE_OVERHEAD = {"cpu": 2 * GIB, "cuda": 2 * GIB}
 
 
@@ -54,12 +54,11 @@ class TrainerMemory:
     reference's too, lie there and are gathered from there. gathered: parameters at the peak that ZeRO-3 has put
     together from all ranks. bucket: gradients on their way to be reduced. logits: what passes at the output, head
     gradients included. reduction: copies of the bucket, and what is left of the activations when it is full. step: a
-    flat copy of gradients in the optimizer's step, and what Adam computes beside them. packed, mapped: weights on their
-    way to the engines: on a GPU a gathered bucket and vLLM's buffers of it, in /dev/shm what ranks and engines share,
-    which rank 0 reads in full and each other rank writes its part of. loading: host memory while the model is read: all
-    of it, or under ZeRO-3, where each parameter is partitioned as it is read, twice the largest. The files' pages are
-    not counted: the kernel drops them when it needs the room. exported: the whole model, which rank 0 gathers in host
-    memory to write it.
+    flat copy of gradients in the optimizer's step. packed, mapped: weights on their way to the engines: on a GPU a
+    gathered bucket and vLLM's buffers of it, in /dev/shm what ranks and engines share, which rank 0 reads in full and
+    each other rank writes its part of. loading: host memory while the model is read: all of it, or under ZeRO-3, where
+    each parameter is partitioned as it is read, twice the largest. The files' pages are not counted: the kernel drops
+    them when it needs the room. exported: the whole model, which rank 0 gathers in host memory to write it.
     """
 
     parameters: int

@@ -80,7 +80,7 @@ def _turns(need: TrainerMemory) -> dict[str, dict[str, int]]:
         "in the backward pass": {"gathered parameters": need.gathered, "activations": need.activations,
                                  "logits and head gradient": need.logits},
         "as gradients are reduced": {"bucket, copied; activations left": need.reduction},
-        "in the optimizer's step": {"gradients, flat, and Adam's work": need.step},
+        "in the optimizer's step": {"gradients, flat": need.step},
         "as weights are sent": {"gathered bucket, packed": need.packed},
     }
 
