@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from reasongym.models import EMBEDDED, model_folder
+from reasongym.training.heap import give_back_between_layers
 from reasongym.training.policy import Policy, load_policy
 from reasongym.training.rows import MicroBatch, Row, Sample
 from reasongym.training.tensors import collate
@@ -41,13 +42,15 @@ class Measured(NamedTuple):
 
 def measure() -> dict[str, float]:
     """Answer tokens a second of each, ratios, the gradients' distances and the share of the roofline."""
-    model, half = (load_policy(model_folder(EMBEDDED), dtype=dtype, trust_remote_code=False,
-                               gradient_checkpointing=False) for dtype in (torch.float32, torch.bfloat16))
-    policy, own, peer = Policy(model, temperature=1.0, chunk_tokens=512), [], []
+    mine, model, half = (load_policy(model_folder(EMBEDDED), dtype=dtype, trust_remote_code=False,
+                                     gradient_checkpointing=False)
+                         for dtype in (torch.float32, torch.float32, torch.bfloat16))
+    policy, own, peer = Policy(mine, temperature=1.0, chunk_tokens=512), [], []
+    give_back_between_layers(policy)  # as a rank does
     for _ in range(TURNS + 1):  # in turns, so that other work on the machine slows both; the first warms up
-        own.append(turn(lambda: ours(policy, ANSWERS), model))
+        own.append(turn(lambda: ours(policy, ANSWERS), mine))
         peer.append(turn(lambda: plain(model, ANSWERS), model))
-    exact, slow = turn(lambda: ours(policy, FEW), model), turn(lambda: plain(half, FEW), half)
+    exact, slow = turn(lambda: ours(policy, FEW), mine), turn(lambda: plain(half, FEW), half)
     ours_s, plain_s = (statistics.median(found.seconds for found in turns[1:]) for turns in (own, peer))
     tokens, roof = sum(ANSWERS), roofline(model.config)
     return {"ours_tokens_per_second": tokens / ours_s, "plain_tokens_per_second": tokens / plain_s,

@@ -26,10 +26,8 @@ REPO_ROOT = Path(__file__).resolve().parent.parent
 STACK = ("torch", "ray", "vllm", "deepspeed")
 EXPECTED_SKIPS = ("../shared/data", "no CUDA device", "no Docker engine can run here", "no PostgreSQL can run here",
                   "no browser can run here", "no network namespaces can be made here",
-                  "cannot be installed beside the pinned stack")
+                  "cannot be installed beside the pinned stack", "REASONGYM_RAYLETS=1")
 ABSENT = [name for name in STACK if importlib.util.find_spec(name) is None]
-# Several Ray nodes in network namespaces: not yet steady under load. REASONGYM_RAYLETS=1 has them run.
-collect_ignore = [] if os.environ.get("REASONGYM_RAYLETS") else ["test_raylets.py"]
 unexpected_skips = pytest.StashKey[list[str]]()
 
 

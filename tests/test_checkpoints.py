@@ -137,3 +137,25 @@ def test_without_a_checkpoint_a_run_begins_anew_only_where_none_was_due(
     else:
         with pytest.raises(CheckpointError, match="no checkpoint to resume from"):
             run._saved(config, job, folder, None)
+
+
+@pytest.mark.stack
+def test_a_checkpoint_written_without_the_fused_kernel_goes_on_with_it() -> None:
+    import torch
+
+    from reasongym.training.zero import step_in_place
+
+    def stepped(optimizer: torch.optim.AdamW, weight: torch.Tensor) -> torch.Tensor:
+        weight.grad = torch.linspace(-1, 1, weight.numel())
+        optimizer.step()
+        return weight.detach().clone()
+
+    before = torch.nn.Parameter(torch.ones(7))
+    old = torch.optim.AdamW([before], lr=1e-2)
+    after = torch.nn.Parameter(stepped(old, before))
+    new = torch.optim.AdamW([after], lr=1e-2, fused=True)
+    new.load_state_dict(old.state_dict())
+    assert not new.param_groups[0]["fused"]  # the settings that were saved
+    step_in_place(SimpleNamespace(optimizer=new))
+    assert new.param_groups[0]["fused"]
+    torch.testing.assert_close(stepped(new, after), stepped(old, before))

@@ -109,7 +109,8 @@ def test_a_step_holds_flat_gradients_and_a_cpu_copies_of_small_buckets() -> None
     assert (one.gathered, two.gathered) == (0, whole)  # two ranks keep what the backward pass needs again
     on_gpu = need(device="cuda")
     assert (on_gpu.bucket, on_gpu.step, on_gpu.reduction) == (4 * 500_000_000, whole, whole)  # handed out whole
-    assert need("trainer.zero_stage=0").step == 0  # tensor by tensor, in place
+    flat = need("trainer.zero_stage=0")
+    assert (flat.bucket, flat.step, flat.reduction) == (0, 0, whole)  # Adam tensor by tensor, in place
 
 
 def test_a_tensor_that_is_larger_than_a_bucket_is_reduced_alone() -> None:
@@ -120,12 +121,14 @@ def test_a_tensor_that_is_larger_than_a_bucket_is_reduced_alone() -> None:
 
 
 @pytest.mark.stack
-def test_deepspeed_is_told_the_bucket_that_is_planned_for() -> None:
+def test_deepspeed_is_told_what_is_planned_for() -> None:
     from reasongym.training.zero import ZeroSettings, _configuration
 
     settings = ZeroSettings(stage=3, dtype="float32", device="cpu", learning_rate=1e-6, weight_decay=0.0,
                             betas=(0.9, 0.999), max_grad_norm=1.0, offload_optimizer=False)
-    assert _configuration(settings, train=True)["zero_optimization"]["reduce_bucket_size"] == BUCKET_ELEMENTS["cpu"]
+    told = _configuration(settings, train=True)
+    assert told["zero_optimization"]["reduce_bucket_size"] == BUCKET_ELEMENTS["cpu"]
+    assert told["optimizer"]["params"]["fused"]  # computes in place
 
 
 def test_of_a_large_model_a_rank_gathers_what_comes_back_soon_and_reduces_beside_activations() -> None:

@@ -18,7 +18,9 @@ pytest.importorskip("ray", reason="the training stack is not installed")
 
 from raylets import ENVIRONMENT, Raylets, raylets
 
-pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900),
+              pytest.mark.skipif(not os.environ.get("REASONGYM_RAYLETS"),
+                                 reason="several Ray nodes on one machine, not steady under load: REASONGYM_RAYLETS=1")]
 
 LABELS = ({"trainers": 1}, {"trainers": 1}, {"cheap": 1})
 PLACED = """

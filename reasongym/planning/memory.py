@@ -240,11 +240,14 @@ def _bucket(config: RunConfig, device: Device, size: int, model: _Model) -> int:
 def _reduction(config: RunConfig, device: Device, size: int, model: _Model, ranks: int, activations: int) -> int:
     """Bytes when a full bucket is reduced: its gradients side by side for each rank, once more where gloo works on a
     copy (a reduce-scatter on a CPU), and this rank's part in float32; with the activations that are left by then."""
-    stage, elements = config.trainer.zero_stage, min(model.moving, max(BUCKET_ELEMENTS[device], model.largest))
+    stage = config.trainer.zero_stage
+    if stage == 0:  # DeepSpeed flattens so many gradients at one time, after the pass
+        return 4 * min(model.moving, BUCKET_ELEMENTS["cuda"])
+    elements = min(model.moving, max(BUCKET_ELEMENTS[device], model.largest))
     left = activations * max(0, model.moving - elements) // model.moving
     copies = 2 if stage == 3 and device == "cpu" else 1
     own = 4 * elements // ranks if stage == 3 and size != 4 else 0
-    return left + copies * elements * (4 if stage <= 1 else size) + own
+    return left + copies * elements * (4 if stage == 1 else size) + own
 
 
 def _step(config: RunConfig, share: int) -> int:

@@ -204,8 +204,11 @@ class Crew(ABC):
 
     def retire(self) -> None:
         """Nothing is asked of the engines any more: they begin to end, and `close` waits for that."""
-        retired, self.seats = self.engines, []
-        self._ending += [(handle, handle.shutdown.remote()) for handle in retired]
+        with self._lock:
+            retired, self.seats = self.seats, []
+            for seat in retired:
+                handle, seat.handle = seat.handle, None  # as in `_end`: nobody starts another in its place
+                self._ending.append((handle, handle.shutdown.remote()))
 
     def close(self, timeout_s: float = 20.0) -> None:
         """End the engines and vLLM's processes; what does not end by itself in time is killed."""

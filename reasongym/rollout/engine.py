@@ -207,7 +207,8 @@ def _build(settings: EngineSettings) -> Any:
 
     On a CPU the core holds the model itself. vLLM would put it in a worker beside the core, only so that OpenMP finds
     in its environment which cores its threads have: the core is given that here. A worker would import all of vLLM once
-    more, a third of the time that a small model takes to start, and each token would pass between the two.
+    more, a third of the time that a small model takes to start, and each token would pass between the two. What is lost
+    is vLLM's deadline for a step of the worker, 300 s; `rollout.completion_timeout_s` is the one that is left.
     """
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.usage.usage_lib import UsageContext

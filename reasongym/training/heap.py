@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -18,9 +19,13 @@ def give_back() -> None:
     glibc keeps the room of a backward pass, gigabytes, for the next one, while the temporaries of an optimizer's step
     and weights on their way to the engines are mapped apart.
     """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
+    if trim := _malloc_trim():
         trim(0)
+
+
+@functools.cache
+def _malloc_trim() -> Callable[[int], int] | None:
+    return getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
 def give_back_between_layers(module: nn.Module) -> None:

@@ -138,9 +138,9 @@ def _attempt(config: RunConfig, job: Job, folder: RunFolder, progress: Progress,
                 state = _restore(session, *saved) if saved else LoopState()
                 train(session, state)
         except Interrupted:
-            session.retire_engines()
             loggers.outcome = "stopped"
             write_ending(folder.path, "stopped")
+            session.retire_engines()
             write_report(folder.path)
             return INTERRUPTED
         session.retire_engines()

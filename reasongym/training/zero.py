@@ -25,6 +25,7 @@ __all__ = [
     "own_share",
     "partitioned_loading",
     "step_and_norm",
+    "step_in_place",
 ]
 
 
@@ -125,6 +126,12 @@ def step_and_norm(engine: Any) -> float:
         norm = engine.get_global_grad_norm()
         assert norm is not None, "DeepSpeed reports no gradient norm: a gradient that is not finite would pass"
     return float(norm)
+
+
+def step_in_place(engine: Any) -> None:
+    """Adam's fused kernel, as on CPUs by default, also where a checkpoint was written without it."""
+    for group in engine.optimizer.param_groups:
+        group |= {"fused": True, "foreach": None}
 
 
 def _configuration(settings: ZeroSettings, *, train: bool) -> dict[str, Any]:

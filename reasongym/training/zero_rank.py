@@ -19,7 +19,7 @@ from reasongym.training.rows import MicroBatch
 from reasongym.training.sequence import Team
 from reasongym.training.tensors import Batch, collate
 from reasongym.training.update import MicroLoss
-from reasongym.training.zero import ZeroSettings, build_engine, init_distributed, step_and_norm
+from reasongym.training.zero import ZeroSettings, build_engine, init_distributed, step_and_norm, step_in_place
 
 __all__ = ["RankSettings", "StepTotals", "ZeroRank", "combined"]
 
@@ -153,6 +153,8 @@ class ZeroRank:
         path, _ = self.engine.load_checkpoint(folder, tag="state", load_module_strict=whole)
         if path is None:
             raise FileNotFoundError(f"no checkpoint of {self.settings.world} ranks in {folder}")
+        if self.device.type == "cpu":
+            step_in_place(self.engine)
 
     def close(self) -> None:
         """Free what lies outside this process."""
