@@ -85,8 +85,13 @@ def test_a_new_visitor_comes_in_when_the_last_has_left(opened: Callable[..., Doo
 
 def test_a_worker_that_is_gone_is_an_error_at_once() -> None:
     name = f"\0gone-{os.getpid()}"
+
+    def hear_the_key_and_go() -> None:
+        with listener.accept() as visitor:
+            visitor.recv_bytes()
+
     with Listener(name, family="AF_UNIX") as listener:
-        worker = threading.Thread(target=lambda: listener.accept().close())
+        worker = threading.Thread(target=hear_the_key_and_go)
         worker.start()
         visitor = Visitor(name.encode().hex(), "00" * 32)
         worker.join(DEADLINE_S)
