@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner, Result
@@ -154,9 +155,12 @@ def test_an_order_that_nobody_takes_up_is_taken_back(run: Path) -> None:
     assert list((run / "engines").iterdir()) == []
 
 
-def test_engines_that_take_too_long_are_said_to_be_on_their_way(run: Path) -> None:
+def test_engines_that_take_too_long_are_said_to_be_on_their_way(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = [0.0]  # seconds; the order is answered long before its time is over
+    clock = SimpleNamespace(time=lambda: time.time() + late[0], sleep=lambda _: late.__setitem__(0, 61.0))
+    monkeypatch.setattr(engines, "time", clock)
     end = trainer(run, Answer(engines=(1,)))
-    done = called(str(run), "--add", "1", "--timeout", "0.5")
+    done = called(str(run), "--add", "1", "--timeout", "60")
     end()
     assert isinstance(done.exception, EngineError)
     assert "engines 1 are on their way" in str(done.exception)
