@@ -34,13 +34,13 @@ def prompt(text: str = "1 + 1?") -> Prompt:
     return Prompt(example=example, token_ids=(), text=text)
 
 
-def endpoint(server: Server, *, request_s: float = 2.0, answer_s: float = 5.0, api: str = "chat") -> Endpoint:
+def endpoint(server: Server, *, request_s: float = 60.0, answer_s: float = 60.0, api: str = "chat") -> Endpoint:
     return Endpoint(EndpointSettings(
         address=Address.parse(server.url), model="m", api=api, key=KEY,  # type: ignore[arg-type]
         sampling={"max_tokens": 9, "temperature": 0.5}, request_timeout_s=request_s, answer_timeout_s=answer_s))
 
 
-def ask(behave: Callable[[Asked, Handler], None], *, seconds: float = 5.0, request_s: float = 2.0) -> Answer:
+def ask(behave: Callable[[Asked, Handler], None], *, seconds: float = 60.0, request_s: float = 60.0) -> Answer:
     with serving(behave) as server:
         return endpoint(server, request_s=request_s).ask(prompt(), 3, time.monotonic() + seconds)
 
@@ -62,7 +62,7 @@ FAULTS: dict[str, Callable[[Handler], None]] = {
     "cut off in the body": lambda h: h.send(json.dumps(chat("2")).encode(), length=10_000),
     "cut off before the headers": lambda h: h.connection.close(),
     "another protocol": lambda h: h.wfile.write(b"SSH-2.0-x\r\n\r\n") and None,
-    "late": lambda h: h.drip(1.0),
+    "late": lambda h: h.drip(60.0),
 }
 
 
@@ -74,7 +74,7 @@ def test_a_fault_that_passes_is_tried_again_and_gives_the_answer_that_came_then(
         else:
             handler.answer(chat("2"))
 
-    answer = ask(behave, request_s=0.15 if fault == "late" else 5.0)  # a busy machine may be late by itself
+    answer = ask(behave, request_s=1.0 if fault == "late" else 60.0)  # a busy machine may be late by itself
     assert (answer.text, answer.error, answer.attempts) == ("2", "", 3)
 
 
@@ -82,21 +82,21 @@ def test_a_fault_that_passes_is_tried_again_and_gives_the_answer_that_came_then(
 def test_a_fault_that_stays_is_an_error_within_the_deadline_and_no_text(fault: str) -> None:
     started = time.monotonic()
     answer = ask(lambda asked, handler: FAULTS[fault](handler), seconds=0.2, request_s=0.1)
-    assert time.monotonic() - started < 1.0
+    assert time.monotonic() - started < 10.0  # what it asks goes on for a minute
     assert (answer.text, bool(answer.error)) == ("", True)
 
 
 def test_a_server_that_drips_is_cut_off_at_the_deadline_of_the_request() -> None:
     started = time.monotonic()
-    answer = ask(lambda asked, handler: handler.drip(3.0), seconds=0.2, request_s=10.0)
-    assert time.monotonic() - started < 1.0  # a socket's own timeout starts again with every byte
+    answer = ask(lambda asked, handler: handler.drip(60.0), seconds=1.0)
+    assert time.monotonic() - started < 10.0  # a socket's own timeout starts again with every byte
     assert "no whole reply within" in answer.error
 
 
 def test_a_wait_that_ends_after_the_deadline_is_not_begun() -> None:
     started = time.monotonic()
-    answer = ask(lambda asked, handler: handler.answer({}, 429, Retry_After="3600"), seconds=2.0)
-    assert time.monotonic() - started < 1.0
+    answer = ask(lambda asked, handler: handler.answer({}, 429, Retry_After="3600"))
+    assert time.monotonic() - started < 10.0
     assert (answer.attempts, answer.error[:10]) == (1, "status 429")
 
 
@@ -106,15 +106,15 @@ def test_retry_after_is_waited_for_by_every_request() -> None:
     def behave(asked: Asked, handler: Handler) -> None:
         times.append(time.monotonic())
         if asked.number == 1:
-            handler.answer({}, 429, Retry_After="0.3")
+            handler.answer({}, 429, Retry_After="1.5")
         else:
             handler.answer(chat("2"))
 
     with serving(behave) as server:
         client = endpoint(server)
-        assert client.ask(prompt(), 1, time.monotonic() + 0.1).error  # it would wait beyond its deadline
-        assert client.ask(prompt("another"), 2, time.monotonic() + 5.0).text == "2"
-    assert times[1] - times[0] >= 0.3
+        assert client.ask(prompt(), 1, time.monotonic() + 1.4).error  # it would wait beyond its deadline
+        assert client.ask(prompt("another"), 2, time.monotonic() + 60.0).text == "2"
+    assert times[1] - times[0] >= 1.5
 
 
 def test_retry_after_is_read_as_seconds_or_as_a_date_and_nonsense_as_nothing() -> None:
@@ -132,7 +132,7 @@ def test_a_prompt_that_is_refused_is_an_error_at_once_and_others_go_on() -> None
 
     with serving(behave) as server:
         client = endpoint(server)
-        deadline = time.monotonic() + 5.0
+        deadline = time.monotonic() + 60.0
         assert client.ask(prompt(), 1, deadline).text == "2"
         refused = client.ask(prompt("long"), 1, deadline)
     assert (refused.attempts, "too long" in refused.error, KEY in refused.error) == (1, True, False)
@@ -152,7 +152,7 @@ def test_an_address_that_lacks_its_v1_is_told_of_it(path: str, told: str) -> Non
         address = Address.parse(server.url.removesuffix("/v1") + path)
         client = Endpoint(EndpointSettings(address=address, model="m", sampling={}))
         with pytest.raises(EngineError) as refused:
-            client.ask(prompt(), 1, time.monotonic() + 5.0)
+            client.ask(prompt(), 1, time.monotonic() + 60.0)
         assert told.format(port=server.server_port) in str(refused.value)
 
 
@@ -160,7 +160,7 @@ def test_the_request_is_what_was_asked_for_and_the_reply_is_read_whole() -> None
     reply = chat("2 \ud800", reasoning_content="hm", finish="length")
     with serving(lambda asked, handler: handler.answer(reply)) as server:
         client = endpoint(server)
-        answer = client.ask(prompt(), 3, time.monotonic() + 5.0)
+        answer = client.ask(prompt(), 3, time.monotonic() + 60.0)
         (asked,) = server.asked
     assert asked.path == "/v1/chat/completions"
     assert asked.headers["Authorization"] == f"Bearer {KEY}"
@@ -174,7 +174,7 @@ def test_the_request_is_what_was_asked_for_and_the_reply_is_read_whole() -> None
 def test_completions_take_the_text_of_the_prompt() -> None:
     reply = {"choices": [{"text": " 2", "finish_reason": "stop"}]}
     with serving(lambda asked, handler: handler.answer(reply)) as server:
-        answer = endpoint(server, api="completions").ask(prompt("Q: 1 + 1?\nA:"), 3, time.monotonic() + 5.0)
+        answer = endpoint(server, api="completions").ask(prompt("Q: 1 + 1?\nA:"), 3, time.monotonic() + 60.0)
         (asked,) = server.asked
     assert (asked.path, asked.body["prompt"], answer.text) == ("/v1/completions", "Q: 1 + 1?\nA:", " 2")
     assert answer.num_tokens is None
@@ -208,12 +208,15 @@ def questions(count: int) -> list[Question]:
 
 
 def test_no_more_requests_than_asked_for_are_in_flight_and_each_is_asked_once() -> None:
-    lock, now, most = threading.Lock(), [0], [0]
+    lock, now, most, together = threading.Lock(), [0], [0], threading.Event()
 
     def behave(asked: Asked, handler: Handler) -> None:
         with lock:
             now[0] += 1
             most[0] = max(most[0], now[0])
+            if now[0] > 1:
+                together.set()
+        together.wait(30.0)  # the first for the second
         time.sleep(0.01)
         with lock:
             now[0] -= 1
@@ -221,7 +224,7 @@ def test_no_more_requests_than_asked_for_are_in_flight_and_each_is_asked_once() 
 
     kept: list[tuple[int, int]] = []
     with serving(behave) as server:
-        got = list(ask_all(endpoint(server), questions(24), concurrency=4, deadline=time.monotonic() + 10.0,
+        got = list(ask_all(endpoint(server), questions(24), concurrency=4, deadline=time.monotonic() + 60.0,
                            keep=lambda question, answer: kept.append(question.key)))
         assert len(server.asked) == 24
     assert 1 < most[0] <= 4
@@ -234,12 +237,18 @@ def test_an_endpoint_that_dies_under_way_leaves_the_rest_unasked_and_keeps_no_fa
         if asked.number <= 5:
             handler.answer(chat("2"))
         else:
+            all_kept.wait(30.0)
             handler.answer({}, 400)
 
-    kept: list[object] = []
+    def keep(question: Question, answer: Answer) -> None:
+        kept.append(answer)
+        if len(kept) == 5:
+            all_kept.set()
+
+    kept, all_kept = list[object](), threading.Event()
     with serving(behave) as server:
-        got = list(ask_all(endpoint(server), questions(200), concurrency=2, deadline=time.monotonic() + 10.0,
-                           keep=lambda question, answer: kept.append(answer)))
+        got = list(ask_all(endpoint(server), questions(200), concurrency=2, deadline=time.monotonic() + 60.0,
+                           keep=keep))
     # 16 failures in a row, and what was in flight by then
     assert 21 <= len(got) <= 23
     assert len(kept) == 5
@@ -256,7 +265,7 @@ def test_one_prompt_that_is_refused_again_and_again_does_not_end_the_asking() ->
     asked = [Question((0, n), prompt("too long"), n) for n in range(40)]
     asked += [Question((1 + n, 0), prompt(), n) for n in range(5)]
     with serving(behave) as server:
-        got = list(ask_all(endpoint(server), asked, concurrency=2, deadline=time.monotonic() + 10.0,
+        got = list(ask_all(endpoint(server), asked, concurrency=2, deadline=time.monotonic() + 60.0,
                            keep=lambda question, answer: None))
     assert len(got) == 45
     assert sum(not answer.error for _, answer in got) == 5
@@ -265,25 +274,33 @@ def test_one_prompt_that_is_refused_again_and_again_does_not_end_the_asking() ->
 def test_an_endpoint_that_never_answers_is_an_error_and_not_an_empty_result() -> None:
     with serving(lambda asked, handler: handler.answer({}, 400)) as server, \
             pytest.raises(EngineError, match="gives no answers"):
-        list(ask_all(endpoint(server), questions(50), concurrency=4, deadline=time.monotonic() + 10.0,
+        list(ask_all(endpoint(server), questions(50), concurrency=4, deadline=time.monotonic() + 60.0,
                      keep=lambda question, answer: None))
+
+
+def one_answer(asked: Asked, handler: Handler) -> None:
+    """The first question is answered; no other within a minute."""
+    if asked.number == 1:
+        handler.answer(chat("2"))
+    else:
+        handler.drip(60.0)
 
 
 def test_the_deadline_of_the_whole_ends_it_though_requests_are_left() -> None:
     started = time.monotonic()
-    with serving(lambda asked, handler: handler.drip(5.0) if asked.number > 1 else handler.answer(chat("2"))) as server:
-        got = list(ask_all(endpoint(server), questions(50), concurrency=2, deadline=started + 0.4,
+    with serving(one_answer) as server:
+        got = list(ask_all(endpoint(server), questions(50), concurrency=2, deadline=started + 2.0,
                            keep=lambda question, answer: None))
-    assert time.monotonic() - started < 2.0
+    assert time.monotonic() - started < 10.0
     assert sum(not answer.error for _, answer in got) == 1
     assert len(got) < 50
 
 
 def test_whoever_stops_taking_answers_is_not_kept_waiting_by_those_in_flight() -> None:
-    with serving(lambda asked, handler: handler.drip(5.0) if asked.number > 1 else handler.answer(chat("2"))) as server:
-        answers = ask_all(endpoint(server, request_s=60.0, answer_s=60.0), questions(9), concurrency=3,
-                          deadline=time.monotonic() + 60.0, keep=lambda question, answer: None)
+    with serving(one_answer) as server:
+        answers = ask_all(endpoint(server), questions(9), concurrency=3, deadline=time.monotonic() + 60.0,
+                          keep=lambda question, answer: None)
         next(answers)
         started = time.monotonic()
         answers.close()
-        assert time.monotonic() - started < 1.0
+        assert time.monotonic() - started < 10.0
