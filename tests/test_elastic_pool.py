@@ -20,6 +20,7 @@ from stand_in_ray import StandInEngine, stand_in_ray
 from reasongym.errors import EngineError, ResourceError, SyncError
 from reasongym.records import Prompt
 from reasongym.rollout import crew, seat
+from reasongym.rollout import elastic as elastic_module
 from reasongym.rollout import pool as pool_module
 from reasongym.rollout.dispatch import AHEAD, Backlog
 from reasongym.rollout.elastic import Elastic
@@ -427,7 +428,10 @@ def test_engines_on_the_ranks_gpus_stay_what_they_are(pool_of: Callable[..., Eng
     assert [answer.refused for answer in book.answers] == ["they share", "they share"]
 
 
-def test_orders_are_looked_for_once_a_second_and_not_after_every_answer(pool_of: Callable[..., EnginePool]) -> None:
+def test_orders_are_looked_for_once_a_second_and_not_after_every_answer(
+        pool_of: Callable[..., EnginePool], monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [time.monotonic()]
+    monkeypatch.setattr(elastic_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     pool, looked = pool_of(settings_of()), Counter[str]()
     elastic, book, _ = asked(pool)
     take = book.take
@@ -435,3 +439,6 @@ def test_orders_are_looked_for_once_a_second_and_not_after_every_answer(pool_of:
     for _ in range(100):
         elastic.attend(lambda handles: None, 0)
     assert looked["take"] == 1
+    now[0] += 1.0
+    elastic.attend(lambda handles: None, 0)
+    assert looked["take"] == 2
