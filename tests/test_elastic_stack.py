@@ -66,8 +66,10 @@ def cores_of(process: subprocess.Popen[bytes]) -> int:
     """vLLM's engine processes."""
     import psutil
 
+    from benchmarks.fault_processes import command_of
+
     children = psutil.Process(process.pid).children(recursive=True)
-    return sum("VLLM::EngineCore" in " ".join(child.cmdline()) for child in children)
+    return sum("VLLM::EngineCore" in command_of(child) for child in children)
 
 
 def check(path: Path) -> None:

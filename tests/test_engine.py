@@ -74,9 +74,9 @@ def test_logprobs_are_of_the_temperature_scaled_distribution(pool: Any, tiny: Pa
 
 def processes(name: str) -> list[Any]:
     """Of this test's Ray, by the name that they give themselves."""
-    import psutil
+    from benchmarks.fault_processes import named
 
-    return [process for process in psutil.Process().children(recursive=True) if name in " ".join(process.cmdline())]
+    return list(named(name)())
 
 
 @pytest.mark.parametrize("victim", ["VLLM::EngineCore", "ray::Engine"])
