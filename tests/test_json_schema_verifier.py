@@ -358,7 +358,7 @@ def test_a_document_of_nearly_the_whole_size_is_read() -> None:
 def test_a_catastrophic_pattern_is_cut_off_by_the_scoring_pool() -> None:
     part = RewardPart(name="correct", verifier="json_schema", weight=1.0)
     row = Example(task="t", split="test", index=0, messages=(), reference={"schema": {"pattern": "^(a+)+$"}})
-    with ScoringPool([part], workers=1, timeout_s=1.0, memory_mib=512) as pool:
+    with ScoringPool([part], workers=1, timeout_s=4.0, memory_mib=512) as pool:
         verdict = pool.submit(json.dumps("a" * 60 + "!"), row).result(60)["correct"]
         assert verdict.status is Status.TIMEOUT, verdict
         assert pool.submit(json.dumps("aaa"), row).result(60)["correct"].status is Status.CORRECT

@@ -55,7 +55,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def enter(address: str, writer: int, together: multiprocessing.synchronize.Barrier) -> None:
     """A process of its own: opens the store, making it, and enters results; the first is the same for all."""
-    together.wait(30)
+    together.wait(100)
     with Store(address, create=True) as store:
         store.add(made_up("the same"))
         for number in range(EACH):
@@ -69,7 +69,7 @@ def test_concurrent_starters_and_writers_lose_nothing(address: str) -> None:
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(60)
+        writer.join(100)
     assert [writer.exitcode for writer in writers] == [0] * WRITERS
     with Store(address) as store:
         results = store.results()
@@ -304,7 +304,7 @@ def test_a_writer_that_is_killed_leaves_whole_results_and_a_store_that_others_wr
         started = context.Event()
         writer = context.Process(target=killed, args=(address, started))
         writer.start()
-        assert started.wait(60)
+        assert started.wait(100)
         time.sleep(delay)
         writer.kill()
         writer.join(30)
