@@ -92,7 +92,7 @@ def test_an_engine_joins_a_run_and_leaves_it_and_each_prompt_is_trained_on_once(
             assert cores_of(process) == 2
             joined = num_steps(path)
             wait_for_step(path, joined + 6, process)
-            assert ask(path, "--remove", "1", "--finish", "0", "--timeout", "60").splitlines()[-1] == \
+            assert ask(path, "--remove", "1", "--finish", "0", "--timeout", "300").splitlines()[-1] == \
                 "engines 1 have left"
             left = num_steps(path)
             assert [line.split()[:2] for line in ask(path).splitlines()[1:]] == [["0", "serving"]]

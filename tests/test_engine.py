@@ -86,7 +86,7 @@ def test_an_engine_that_is_killed_is_replaced_and_its_requests_are_answered_the_
     everyone = processes("VLLM::") + processes("ray::Engine")
     (killed,) = processes(victim)
     losses = len(LOSSES)
-    threading.Timer(0.2, killed.kill).start()
+    threading.Timer(0.1, killed.kill).start()
     found = {key: completion.token_ids for key, completion in sampled(pool, seed=5, tokens=100).items()}
     assert found == expected
     assert len(LOSSES) == losses + 1, "it had answered before it was killed"
@@ -104,6 +104,6 @@ def test_one_changed_element_of_an_engines_weights_is_noticed(pool: Any, tiny: P
 
 
 def test_an_engine_that_dies_once_too_often_ends_the_run_with_its_reason(pool: Any) -> None:
-    threading.Timer(0.2, processes("VLLM::EngineCore")[0].kill).start()
+    threading.Timer(0.1, processes("VLLM::EngineCore")[0].kill).start()
     with pytest.raises(EngineError, match="failed while sampling"):
         sampled(pool, seed=5, tokens=100)
