@@ -20,6 +20,7 @@ from reasongym.tasks import Example, RewardPart
 
 FAULTY = Path(__file__).with_name("faulty_tasks.py")
 CANARIES = Path(__file__).with_name("adversarial")
+SLOW = ("--timeout", "60")  # other work may hold the machine while hostile text is read
 
 
 def check(*arguments: str) -> Result:
@@ -257,7 +258,8 @@ def cases(folder: Path, *rows: dict[str, object]) -> str:
 @pytest.mark.parametrize("verifier", sorted(
     file.stem for file in CANARIES.glob("*.jsonl") if file.stem in registry.BUILT_IN_VERIFIERS))
 def test_the_canaries_get_the_verdicts_they_must_and_the_panels_earn_nothing(verifier: str) -> None:
-    result = check("--verifier", verifier, "--input", str(CANARIES / f"{verifier}.jsonl"), "--rows", "1", "--json")
+    result = check("--verifier", verifier, "--input", str(CANARIES / f"{verifier}.jsonl"), "--rows", "1", "--json",
+                   *SLOW)
     assert (result.exit_code, json.loads(result.stdout)["failures"]) == (0, [])
 
 
@@ -301,5 +303,5 @@ def test_a_case_that_is_none_is_misuse_and_names_its_line(line: str, tmp_path: P
 
 @pytest.mark.parametrize("name", ["gsm8k", "math500", "svamp"])
 def test_the_data_sets_withstand_every_check(name: str, shared_data: Path) -> None:
-    result = check("--task", name, "--data", str(shared_data / name), "--rows", "1")
+    result = check("--task", name, "--data", str(shared_data / name), "--rows", "1", *SLOW)
     assert result.exit_code == 0, result.output
