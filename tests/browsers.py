@@ -19,7 +19,7 @@ REPO_ROOT = Path(__file__).resolve().parent.parent
 AXE = REPO_ROOT / ".cache/axe/axe_playwright_python/axe.min.js"
 CANNOT = "no browser can run here"
 """An expected skip, for tests/conftest.py; any other reason of this module fails CI."""
-WAIT_S = 30.0
+WAIT_S = 100.0
 
 
 @contextmanager

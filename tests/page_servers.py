@@ -15,7 +15,7 @@ def connected_to(server: Any) -> Iterator[http.client.HTTPConnection]:
     """While it lasts, `server` runs in a thread."""
     thread = threading.Thread(target=server.run)
     thread.start()
-    connection = http.client.HTTPConnection("127.0.0.1", urlsplit(server.address).port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", urlsplit(server.address).port, timeout=60)
     try:
         yield connection
     finally:

@@ -68,7 +68,7 @@ def descriptors() -> int:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert condition()

@@ -216,7 +216,7 @@ def test_a_run_that_is_killed_is_ended_as_failed(fake: Fake, tmp_path: Path) -> 
         os.kill(os.getpid(), signal.SIGKILL)
     """)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
-    done = subprocess.run([sys.executable, "-c", script], env=environment, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", script], env=environment, timeout=100, check=False)
     assert done.returncode == -signal.SIGKILL
     wait_until(lambda: got(tmp_path)[-1] == ["finish", "failed"])
 
@@ -310,7 +310,7 @@ def test_prometheus_shows_the_newest_values_under_the_metrics_own_names(tmp_path
         loggers._pass_on(loggers._couriers[0])
         if not told:
             return ""
-        with urllib.request.urlopen(told[0].split()[-1], timeout=10) as answer:
+        with urllib.request.urlopen(told[0].split()[-1], timeout=60) as answer:
             return str(answer.read().decode())
 
     wait_until(lambda: 'reasongym_step{run="my-run"} 2.0' in scraped())
