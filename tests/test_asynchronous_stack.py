@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
 
 STEPS, PROMPTS, BOUND = 5, 4, 2
 SETTINGS = (f"rollout.prompts_per_step={PROMPTS}", "rollout.group_size=4", "rollout.max_new_tokens=64",
-            "rollout.max_prompt_tokens=96", "rollout.kv_cache_gib=0.1", "rollout.max_num_seqs=4", "rollout.mode=async",
+            "rollout.max_prompt_tokens=96", "rollout.kv_cache_gib=0.1", "rollout.max_num_seqs=2", "rollout.mode=async",
             f"rollout.max_staleness={BOUND}", "evaluation.prompts=4", "evaluation.every=2", "checkpoint.every=1",
             "trainer.learning_rate=1e-3", "task.verifier={folder}/rules.py:length_parity")
 
