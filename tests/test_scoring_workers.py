@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scoring_pools import RULES, PoolOf, check, descriptors, is_alive, own_pools, row, steady_pools, wait_until
+from processes import has_ended, held
+from scoring_pools import RULES, PoolOf, check, is_alive, own_pools, row, steady_pools, wait_until
 
 from reasongym import registry
 from reasongym.errors import ScoringError, UnknownNameError
@@ -49,7 +50,7 @@ def test_a_timeout_takes_the_verifiers_own_children_with_it(pool_of: PoolOf, tmp
     assert check(pool_of("deaf", timeout_s=1.0), "", row(str(note))).status is Status.TIMEOUT
     child = int(note.read_text())
     # killed with the group; its reaping is left to the process that adopts orphans
-    wait_until(lambda: not is_alive(child) or ") Z " in Path(f"/proc/{child}/stat").read_text())
+    wait_until(lambda: has_ended(child))
 
 
 def test_parts_before_the_endless_one_keep_their_verdict(pool_of: PoolOf) -> None:
@@ -141,7 +142,7 @@ def test_workers_die_with_a_parent_that_is_killed() -> None:
         pid = int(parent.stdout.readline())
         assert is_alive(pid)
         parent.kill()
-    wait_until(lambda: not is_alive(pid) or ") Z " in Path(f"/proc/{pid}/stat").read_text())
+    wait_until(lambda: has_ended(pid))
 
 
 def test_unknown_verifiers_are_named() -> None:
@@ -158,13 +159,14 @@ def test_unknown_verifiers_are_named() -> None:
 ])
 def test_a_file_that_does_not_import_is_an_error_and_leaves_nothing(tmp_path: Path, text: str, kind: type[Exception],
                                                                     told: str) -> None:
-    before = threading.active_count(), descriptors()
+    threads, descriptors = set(threading.enumerate()), held()
     file = tmp_path / "rules.py"
     file.write_text(f"{text}\ndef a(response, reference, *, example): return True\n")
     with pytest.raises(kind, match=told):
         ScoringPool([RewardPart(name="a", verifier=f"{file}:a", weight=1.0)], workers=2, timeout_s=1, memory_mib=64,
                     start_timeout_s=0.5 if "while" in text else 30.0)
-    assert (threading.active_count(), descriptors()) == before
+    assert not set(threading.enumerate()) - threads
+    assert not held() - descriptors
 
 
 def test_built_in_verifiers_load_without_a_search_of_all_installed_packages(monkeypatch: pytest.MonkeyPatch) -> None:
