@@ -113,7 +113,7 @@ class Threads:
         self.meeting, self.said, self.visible = meeting, said, visible
 
     def barrier(self) -> None:
-        self.meeting.wait(10)
+        self.meeting.wait(60)
 
     def from_first(self, value: Any) -> Any:
         if self.first:
@@ -138,7 +138,7 @@ def test_ranks_write_their_own_parts_and_rank_0_all_where_one_is_elsewhere(visib
     def rank(index: int) -> tuple[bool, int, dict[str, str]]:
         sender = make_sender(source, receiver, Threads(index, meeting, said, visible, machines[index]))
         digests = sender.send(5, checksums=ALL)
-        meeting.wait(10)
+        meeting.wait(60)
         sender.close()
         return sender.whole, index, digests
 
