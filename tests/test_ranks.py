@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -106,12 +105,15 @@ def _start(model: Path) -> dict[str, Any]:
 
 
 LOAD = """
-import sys, torch
+import socket, sys, torch
 from safetensors.torch import load_file
 from reasongym.training.policy import load_policy
 from reasongym.training.zero import ZeroSettings, full_shape, gathered, init_distributed, partitioned_loading
 
-init_distributed(rank=0, world=1, local_rank=0, address="127.0.0.1", port=int(sys.argv[2]), device="cpu", timeout_s=60)
+with socket.socket() as probe:  # only now, when all is loaded: it is not held until it is used
+    probe.bind(("127.0.0.1", 0))
+    port = probe.getsockname()[1]
+init_distributed(rank=0, world=1, local_rank=0, address="127.0.0.1", port=port, device="cpu", timeout_s=60)
 settings = ZeroSettings(stage=3, dtype="float32", device="cpu", learning_rate=1e-3, weight_decay=0.0, betas=(0.9, 0.99),
                         max_grad_norm=1.0, offload_optimizer=False)
 with partitioned_loading(settings, train=True):
@@ -128,9 +130,6 @@ assert all(parameter.numel() for parameter in again.parameters()), "later loadin
 
 
 def test_a_rank_never_holds_the_whole_model_while_it_loads(tiny: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", LOAD, str(tiny), str(port)], capture_output=True,
-                          text=True, timeout=300, check=False)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", LOAD, str(tiny)], capture_output=True, text=True,
+                          timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
