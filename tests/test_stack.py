@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import below
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -137,8 +138,8 @@ def test_an_engine_and_a_rank_that_are_killed_change_nothing(whole: Path, worksh
         for name, after in (("VLLM::EngineCore", "rollouts/step-000001.parquet"),
                             ("ray::Rank", "checkpoints/step-000002")):
             wait_for(hurt / after, process)
-            victim = next(child for child in psutil.Process(process.pid).children(recursive=True)
-                          if name in " ".join(child.cmdline()))
+            victim = next(child for child in psutil.process_iter(["cmdline"])
+                          if name in " ".join(child.info["cmdline"] or ()) and child.pid in below(process.pid))
             victim.kill()
         output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output[-5000:]
