@@ -50,9 +50,9 @@ def test_output_that_is_no_text_is_passed_on(run: Runner) -> None:
 
 @pytest.mark.parametrize(("source", "options", "status", "said"), [
     ("import time; time.sleep(60)", ("--timeout", "0.3"), 124, "0.3 s of wall time (--timeout)"),
-    ("while True: pass", ("--cpu-s", "0.2"), 137, "0.2 s of CPU time (--cpu-s)"),
+    ("while True: pass", ("--cpu-s", "0.2", "--timeout", "60"), 137, "0.2 s of CPU time (--cpu-s)"),
     ("bytearray(10**9)", ("--memory-mb", "64"), 1, "out of memory at 64 MiB"),
-    ("while True: pass", ("--cpu-s", "1"), 152, "1 s of CPU time (--cpu-s)"),
+    ("while True: pass", ("--cpu-s", "1", "--timeout", "60"), 152, "1 s of CPU time (--cpu-s)"),
     ("print('MemoryError'); raise SystemExit('no MemoryError')", (), 1, ""),
     ("print('x' * 5000)", ("--output-kb", "1"), 0, "beyond 1 KiB was dropped"),
     ("import os; os.kill(os.getpid(), 15)", (), 143, ""),
