@@ -45,11 +45,12 @@ def answer(number: int, killing_every: int) -> str:
     return f"{kind} {number}"
 
 
-def measure(answers: int = ANSWERS, warm_up: int = WARM_UP, killing_every: int = KILLING_EVERY) -> dict[str, float]:
+def measure(answers: int = ANSWERS, warm_up: int = WARM_UP, killing_every: int = KILLING_EVERY,
+            timeout_s: float = 0.3) -> dict[str, float]:
     """Growth of this process from the end of the warm-up to the end, and the statuses given."""
     part = RewardPart(name="answer", verifier=f"{__file__}:hostile", weight=1.0)
     started = time.perf_counter()
-    with ScoringPool([part], workers=WORKERS, timeout_s=0.3, memory_mib=256) as pool:
+    with ScoringPool([part], workers=WORKERS, timeout_s=timeout_s, memory_mib=256) as pool:
         _check(pool, range(warm_up), killing_every)
         before = _held(pool)
         statuses = _check(pool, range(warm_up, warm_up + answers), killing_every)
