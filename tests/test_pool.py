@@ -122,7 +122,7 @@ def test_retired_engines_end_while_nobody_waits_and_are_gone_when_the_pool_is_cl
     handles = pool.engines
     pool.retire()
     assert pool.engines == []
-    assert ray.get([handle.was_told_to_end.remote() for handle in handles]) == [True, True]  # and lives: it kills none
+    wait_until(lambda: all(ray.get([one.was_told_to_end.remote() for one in handles])))  # and lives: it kills none
     pool.close()
     for handle in handles:
         wait_until(functools.partial(is_gone, handle))
