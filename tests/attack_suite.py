@@ -35,7 +35,7 @@ LIMITS = {"wall_s": 60.0, "cpu_s": 0.3, "memory_mb": 128, "processes": 8, "work_
 OVERHEAD_MB = 64
 """What a control group counts beside a job's own memory: the agent, pipes, page tables."""
 MARK = "reasongym-attack"
-_KEY = 0x52475741
+_KEY = 0x52470000 | os.getpid() & 0xFFFF  # another suite on this machine has another
 _IPC_CREAT, _IPC_RMID = 0o1000, 0
 
 
