@@ -75,10 +75,16 @@ class Census:
     def _children(self, pid: int) -> list[int]:
         tasks = os.open(f"{pid}/task", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._proc)
         try:
-            texts = [self._read(f"{pid}/task/{task}/children") for task in os.listdir(tasks)]
+            texts = [self._of_thread(pid, task) for task in os.listdir(tasks)]
         finally:
             os.close(tasks)
         return [int(word) for text in texts for word in text.split()]
+
+    def _of_thread(self, pid: int, task: str) -> bytes:
+        try:
+            return self._read(f"{pid}/task/{task}/children")
+        except OSError:  # the thread ended meanwhile; those of the others count
+            return b""
 
     def _read(self, path: str) -> bytes:
         with open(os.open(path, os.O_RDONLY, dir_fd=self._proc), "rb") as file:

@@ -442,3 +442,11 @@ def test_orders_are_looked_for_once_a_second_and_not_after_every_answer(
     now[0] += 1.0
     elastic.attend(lambda handles: None, 0)
     assert looked["take"] == 2
+
+
+def test_of_engines_that_are_retired_none_is_started_anew(pool_of: Callable[..., EnginePool]) -> None:
+    pool = pool_of(settings_of(), settings_of(), restarts=1)
+    seat, handle = pool.seats[0], pool.engines[0]
+    pool.retire()
+    pool._lose(seat, handle, "heard of late")
+    assert (pool.seats, pool.num_replaced, seat.handle) == ([], 0, None)
