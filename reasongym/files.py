@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reasongym.errors import ConfigError, ResourceError, message
 
-__all__ = ["cannot_write", "in_use", "make_folder", "refuse_used", "write_atomic"]
+__all__ = ["cannot_write", "in_use", "make_folder", "refuse_used", "sync", "write_atomic"]
 
 
 def write_atomic(path: Path, content: str | bytes) -> Path:
@@ -24,7 +24,7 @@ def write_atomic(path: Path, content: str | bytes) -> Path:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-        _sync_folder(path.parent)
+        sync(path.parent)  # without it the rename itself may be lost with the power
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -65,9 +65,9 @@ def cannot_write(path: Path, num_bytes: int, error: OSError) -> ResourceError:
                                         "folder on another disk"))
 
 
-def _sync_folder(folder: Path) -> None:
-    """Without it the rename itself may be lost with the power."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """What was written to a file, or the names in a folder, is on the disk when this returns. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -12,6 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the training stack is not installed")
 
+from rank_samples import samples  # noqa: E402
 from torch.nn.functional import pad  # noqa: E402
 
 from reasongym.config import load_config  # noqa: E402
@@ -21,7 +22,7 @@ from reasongym.planning.memory import TrainerMemory, trainer_memory  # noqa: E40
 from reasongym.rollout.engine import engine_arguments  # noqa: E402
 from reasongym.rollout.requests import EngineSettings  # noqa: E402
 from reasongym.training.rank import Rank  # noqa: E402
-from reasongym.training.rows import MicroBatch, Row, Sample, micro_batches, pack_rows, split_over_ranks  # noqa: E402
+from reasongym.training.rows import MicroBatch, Row, micro_batches, pack_rows, split_over_ranks  # noqa: E402
 from reasongym.training.sequence import Team, _filled_up  # noqa: E402
 from reasongym.training.tensor_parallel import META, put_together  # noqa: E402
 from reasongym.training.tensors import collate  # noqa: E402
@@ -35,22 +36,6 @@ CPU = torch.device("cpu")
 SEVEN = KNOWN_SHAPES["Qwen/Qwen2.5-7B-Instruct"]
 LOSS = LossSettings(algorithm="grpo", knobs={"clip_low": 0.2, "clip_high": 0.2, "dual_clip": None},
                     denominator=70.0, correction="token_truncate", entropy_coefficient=0.01)
-
-
-def samples() -> list[Sample]:
-    """Groups with shared prompts, of odd lengths, so that no part of a row is as long as another by itself."""
-    generator = torch.Generator().manual_seed(3)
-
-    def draw(n: int) -> tuple[int, ...]:
-        return tuple(torch.randint(0, 49000, (n,), generator=generator).tolist())
-
-    found = []
-    for prompt_length, lengths in ((9, (5, 12, 3)), (4, (8, 1, 20)), (15, (6, 6, 2))):
-        prompt = draw(prompt_length)
-        found += [Sample(prompt_ids=prompt, token_ids=draw(n), mask=(True,) * n,
-                         columns={"engine_logprobs": (-10.8,) * n, "advantages": ((-1.0) ** k * (k + 1) / 2,) * n})
-                  for k, n in enumerate(lengths)]
-    return found
 
 
 class Probe(Rank):

@@ -12,26 +12,12 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the training stack is not installed")
 
+from rank_samples import samples  # noqa: E402
 
-from reasongym.training.rows import Sample, micro_batches, pack_rows, split_over_ranks  # noqa: E402
+from reasongym.training.rows import micro_batches, pack_rows, split_over_ranks  # noqa: E402
 from reasongym.training.update import LossSettings  # noqa: E402
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(600)]
-
-
-def samples() -> list[Sample]:
-    generator = torch.Generator().manual_seed(3)
-
-    def draw(n: int) -> tuple[int, ...]:
-        return tuple(torch.randint(0, 49000, (n,), generator=generator).tolist())
-
-    found = []
-    for prompt_length, lengths in ((9, (5, 12, 3)), (4, (8, 1, 20)), (15, (6, 6, 2))):
-        prompt = draw(prompt_length)
-        found += [Sample(prompt_ids=prompt, token_ids=draw(n), mask=(True,) * n,
-                         columns={"engine_logprobs": (-10.8,) * n, "advantages": ((-1.0) ** k * (k + 1) / 2,) * n})
-                  for k, n in enumerate(lengths)]
-    return found
 
 
 def train(model: Path, target: Path, *, ranks: int, budget: int, share_prompt: bool,

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable, Mapping
@@ -21,6 +20,7 @@ from typing import Any
 import xxhash
 
 from reasongym.errors import CheckpointError, ResourceError, TrainerError, message
+from reasongym.files import sync
 
 __all__ = ["Checkpoints", "LoopState", "full_disk_error"]
 
@@ -94,7 +94,7 @@ class Checkpoints:
             if target.exists():  # the same step once more: aside first, so that no half-deleted folder has its name
                 target.rename(aside)
             scratch.rename(target)
-            _sync(self.folder)
+            sync(self.folder)
         except (OSError, TrainerError) as error:
             full = full_disk_error(self.folder, f"checkpoint {target.name}", error)
             if full is None:
@@ -166,11 +166,11 @@ def _seal(folder: Path) -> None:
     """Sync every file and record its size and digest: what is read back later is what was written, or an error."""
     entries = {}
     for path in _files(folder):
-        _sync(path)
+        sync(path)
         entries[str(path.relative_to(folder))] = [path.stat().st_size, _digest(path)]
     seal = folder / "seal.json"
     seal.write_text(json.dumps(entries, indent=1))
-    _sync(seal)
+    sync(seal)
 
 
 def _check_seal(folder: Path, instead: str) -> None:
@@ -192,11 +192,3 @@ def _digest(path: Path) -> str:
         while block := file.read(1 << 22):
             hasher.update(block)
     return hasher.hexdigest()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
