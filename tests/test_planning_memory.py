@@ -83,19 +83,20 @@ def test_adapters_keep_the_inputs_that_they_read_and_no_others() -> None:
     assert layer("q_proj", "v_proj", "down_proj") == bare + 4 * 576 + 4 * 1536 + 3 * 4 * 16
 
 
-def test_the_output_holds_three_chunks_of_logits_or_the_gradient_of_its_head() -> None:
-    def logits(*overrides: str) -> int:
+def test_the_output_holds_two_chunks_of_logits_and_the_gradient_of_its_head() -> None:
+    def logits(*overrides: str, dtype: str = "float32") -> int:
         config = _config("trainer.share_prompt=false", "trainer.micro_batch_tokens=1000", *overrides)
-        return trainer_memory(config, SMOL, "cpu", "float32").logits
-    chosen, embedding = 1000 * 4 * 576, 4 * 576 * 49_152
-    assert logits("trainer.logprob_chunk_tokens=1000") == chosen + 3 * 4 * 49_152 * 1000
-    # of two chunks the second waits beside the first's gradient of the head
-    assert logits("trainer.logprob_chunk_tokens=900") == chosen + 3 * 4 * 49_152 * 900 + embedding
-    # at 100 tokens a chunk, the gradients of two chunks are more than a third of one's logits
-    assert logits("trainer.logprob_chunk_tokens=100") == chosen + 2 * 4 * 49_152 * 100 + 2 * embedding
-    assert logits("trainer.logprob_chunk_tokens=900", "model.lora.rank=8") == chosen + 3 * 4 * 49_152 * 900  # frozen
-    entropy = logits("trainer.logprob_chunk_tokens=1000", "algorithm.entropy_coefficient=0.01")
-    assert entropy == chosen + 6 * 4 * 49_152 * 1000
+        return trainer_memory(config, SMOL, "cpu", dtype).logits
+    chosen, embedding, passing = 1000 * 4 * 576, 4 * 576 * 49_152, 1000 * 4 * 2 * (1536 + 576)
+    assert logits("trainer.logprob_chunk_tokens=1000") == 2 * chosen + 2 * 4 * 49_152 * 1000 + embedding
+    assert logits("trainer.logprob_chunk_tokens=100") == 2 * chosen + 2 * 4 * 49_152 * 100 + embedding
+    # at 10 tokens a chunk, what a layer's backward pass passes on is more than both
+    assert logits("trainer.logprob_chunk_tokens=10") == chosen + passing + embedding
+    frozen = logits("trainer.logprob_chunk_tokens=900", "model.lora.rank=8")
+    assert frozen == 2 * chosen + 2 * 4 * 49_152 * 900
+    # the head's own logits, and the gradient that it is given, are of its dtype
+    assert logits("trainer.logprob_chunk_tokens=900", dtype="bfloat16") == (
+        chosen + (2 * 4 + 2) * 49_152 * 900 + embedding // 2)
 
 
 def test_a_step_holds_flat_gradients_and_a_cpu_copies_of_small_buckets() -> None:

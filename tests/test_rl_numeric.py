@@ -138,7 +138,8 @@ def truncated_weights(row: dict[str, Any]) -> Pairs:
 def entropy(row: dict[str, Any]) -> Pairs:
     logits = tensor(row["inputs"]["args"][0])
     flat = logits.flatten(0, 1)
-    got = token_logprobs(flat, torch.zeros(len(flat)).long(), head=lambda x: x, temperature=1.0, chunk_tokens=4)
+    got = token_logprobs(flat, torch.zeros(len(flat)).long(), weight_VD=torch.eye(flat.shape[1], dtype=flat.dtype),
+                         temperature=1.0, chunk_tokens=4)
     yield got.entropy_N.view(logits.shape[:2])[tuple(row["result_path"][0])].item(), row["expected"]
 
 

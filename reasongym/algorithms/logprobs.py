@@ -1,33 +1,31 @@
 """Log-probabilities of sampled tokens, without the logits of all of them at once.
 
-    log p(y_n) = z_n[y_n] - log sum_v exp(z_n[v]),   z_n = head(h_n) / temperature
+    log p(y_n) = z_n[y_n] - log sum_v exp(z_n[v]),   z_n = (W h_n + b) / temperature
     H_n        = -sum_v p_n(v) log p_n(v)
 
 The logits of 16,384 tokens over a vocabulary of 151,936 take 10 GB in float32. Here they exist for `chunk_tokens`
-tokens at a time, in the forward pass and in the backward pass alike: each chunk is checkpointed, so its logits are
-dropped and computed again when its gradient is due. The price is a second pass through the head.
-What remains beside them is the head's own gradient, V x D a chunk: below D tokens a smaller chunk saves nothing.
+tokens at a time, in the forward pass and in the backward pass alike: what is kept is one number a token, and a chunk's
+logits are computed again when its gradient is due. Both passes write all chunks over one another, in one place, and the
+gradient of W is added up where it will stay:
 
-Assumption: `head` gives the same logits for the same input both times, as a linear layer does.
+    dL/dz_n = g_n (onehot(y_n) - p_n) - e_n p_n (log p_n + H_n),   g, e: gradients of log p(y_n) and H_n
 
-Edge cases: no tokens at all still calls the head once, on nothing, and gives an empty result that is connected to
-`hidden_ND`: a rank without tokens takes part in the collectives of the others. A vocabulary entry with logit -inf has
-probability 0 and adds 0 to the entropy.
+The price is a second product with W; reading a large fresh tensor for each of a dozen operations cost more.
 
-Not covered: under ZeRO-3 a call of the head can be a collective. Ranks that differ in max(1, ceil(N / chunk_tokens))
-would wait for each other for ever: the caller keeps the head gathered, or the numbers equal.
+Edge cases: no tokens at all give an empty result that is connected to `hidden_ND` and W: a rank without tokens takes
+part in the collectives of the others. A vocabulary entry with logit -inf has probability 0 and adds 0 to the entropy.
 """
 
 # Shapes: N tokens, C tokens of one chunk, D hidden width, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
+from torch.nn.functional import linear
 
 __all__ = ["LogprobsEntropy", "token_logprobs"]
 
@@ -39,40 +37,104 @@ class LogprobsEntropy(NamedTuple):
     entropy_N: Tensor
 
 
-def token_logprobs(hidden_ND: Tensor, targets_N: Tensor, *, head: Callable[[Tensor], Tensor], temperature: float,
-                   chunk_tokens: int, entropy_gradient: bool = False) -> LogprobsEntropy:
-    """Log-probability of each target, and entropy, under softmax(head(hidden) / temperature).
+def token_logprobs(hidden_ND: Tensor, targets_N: Tensor, *, weight_VD: Tensor, bias_V: Tensor | None = None,
+                   temperature: float, chunk_tokens: int, entropy_gradient: bool = False) -> LogprobsEntropy:
+    """Log-probability of each target, and entropy, under softmax((hidden W^T + bias) / temperature).
 
-    head: (C, D) -> (C, V) logits, of any floating dtype; gradients flow to `hidden_ND` and to the head's parameters.
-    targets_N: int64 token ids. chunk_tokens: bounds memory alone; the result does not depend on it.
-    entropy_gradient: for a loss with an entropy term; costs another pass over the vocabulary.
+    weight_VD, bias_V: of the output head, of the dtype of `hidden_ND`; gradients flow to all three, once. targets_N:
+    int64 token ids. chunk_tokens: bounds memory alone; the result does not depend on it. entropy_gradient: for a loss
+    with an entropy term; costs another pass over the vocabulary.
     """
-    logprobs, entropies = [], []
-    chunks = zip(torch.split(hidden_ND, chunk_tokens), torch.split(targets_N, chunk_tokens), strict=True)
-    for hidden_CD, targets_C in chunks:
-        arguments = (hidden_CD, targets_C, head, temperature, entropy_gradient)
-        if torch.is_grad_enabled():
-            logprobs_C, entropy_C = checkpoint(_chunk, *arguments, use_reentrant=False)
-        else:
-            logprobs_C, entropy_C = _chunk(*arguments)
-        logprobs.append(logprobs_C)
-        entropies.append(entropy_C)
-    return LogprobsEntropy(torch.cat(logprobs), torch.cat(entropies))
+    found: tuple[Tensor, Tensor] = _TokenLogprobs.apply(  # type: ignore[no-untyped-call]
+        hidden_ND, weight_VD, bias_V, targets_N, temperature, chunk_tokens, entropy_gradient)
+    return LogprobsEntropy(*found)
 
 
-def _chunk(hidden_CD: Tensor, targets_C: Tensor, head: Callable[[Tensor], Tensor], temperature: float,
-           entropy_gradient: bool) -> tuple[Tensor, Tensor]:
-    logits_CV = head(hidden_CD)
-    if logits_CV.dtype != torch.float64:
-        logits_CV = logits_CV.float()
-    log_probs_CV = torch.log_softmax(logits_CV / temperature, dim=-1)
-    del logits_CV  # a quarter of the peak
-    logprobs_C = log_probs_CV.gather(-1, targets_C[:, None]).squeeze(-1)
-    if entropy_gradient:
-        bounded_CV = log_probs_CV.clamp(min=torch.finfo(log_probs_CV.dtype).min)
-        return logprobs_C, -(bounded_CV * log_probs_CV.exp()).sum(-1)
-    # Last on purpose: recomputation ends with the last tensor that the backward pass needs, so this runs once only.
-    with torch.no_grad():
-        bounded_CV = log_probs_CV.clamp(min=torch.finfo(log_probs_CV.dtype).min)  # 0 x -inf would be NaN
-        entropy_C = -bounded_CV.mul_(log_probs_CV.exp()).sum(-1)
-    return logprobs_C, entropy_C
+class _TokenLogprobs(torch.autograd.Function):
+    """norm_N: log sum_v exp(z_n[v])."""
+
+    @staticmethod
+    def forward(ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None, targets_N: Tensor,
+                temperature: float, chunk_tokens: int, entropy_gradient: bool) -> tuple[Tensor, Tensor]:
+        room = _Room(hidden_ND, weight_VD, bias_V, temperature, chunk_tokens)
+        logprobs_N, entropy_N, norm_N = room.values(), room.values(), room.values()
+        for at, logits_CV, other_CV in room.chunks():
+            most_C1 = logits_CV.amax(-1, keepdim=True)
+            torch.exp(logits_CV.sub_(most_C1), out=other_CV)
+            sum_C1 = other_CV.sum(-1, keepdim=True)
+            log_C1 = sum_C1.log()
+            logprobs_N[at] = (logits_CV.gather(-1, targets_N[at, None]) - log_C1).squeeze(-1)
+            weighted_CV = other_CV.mul_(_bounded(logits_CV))
+            entropy_N[at] = (log_C1 - weighted_CV.sum(-1, keepdim=True) / sum_C1).squeeze(-1)
+            norm_N[at] = (most_C1 + log_C1).squeeze(-1)
+        ctx.save_for_backward(hidden_ND, weight_VD, bias_V, targets_N, norm_N, entropy_N)
+        ctx.temperature, ctx.chunk_tokens, ctx.entropy_gradient = temperature, chunk_tokens, entropy_gradient
+        if not entropy_gradient:
+            ctx.mark_non_differentiable(entropy_N)
+        return logprobs_N, entropy_N
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient_N: Tensor, entropy_gradient_N: Tensor) -> tuple[Tensor | None, ...]:
+        hidden_ND, weight_VD, bias_V, targets_N, norm_N, entropy_N = ctx.saved_tensors
+        wanted = ctx.needs_input_grad
+        of_hidden_ND = torch.empty_like(hidden_ND) if wanted[0] else None
+        of_weight_VD = torch.zeros_like(weight_VD) if wanted[1] else None
+        of_bias_V = torch.zeros_like(bias_V) if wanted[2] else None
+        room = _Room(hidden_ND, weight_VD, bias_V, ctx.temperature, ctx.chunk_tokens)
+        for at, logits_CV, other_CV in room.chunks():
+            logprobs_CV = logits_CV.sub_(norm_N[at, None])
+            gradient_C1 = gradient_N[at, None] / ctx.temperature
+            if ctx.entropy_gradient:
+                torch.exp(logprobs_CV, out=other_CV)
+                _bounded(logprobs_CV).add_(entropy_N[at, None]).mul_(other_CV)
+                logprobs_CV.mul_(entropy_gradient_N[at, None] / -ctx.temperature)
+                of_logits_CV = logprobs_CV.addcmul_(other_CV, gradient_C1, value=-1)
+            else:
+                of_logits_CV = logprobs_CV.exp_().mul_(-gradient_C1)
+            of_logits_CV.scatter_add_(-1, targets_N[at, None], gradient_C1)
+            of_logits_CV = of_logits_CV.to(hidden_ND.dtype)
+            if of_hidden_ND is not None:
+                torch.mm(of_logits_CV, weight_VD, out=of_hidden_ND[at])
+            if of_weight_VD is not None:
+                of_weight_VD.addmm_(of_logits_CV.t(), hidden_ND[at])
+            if of_bias_V is not None:
+                of_bias_V.add_(of_logits_CV.sum(0))
+        return of_hidden_ND, of_weight_VD, of_bias_V, None, None, None, None
+
+
+class _Room:
+    """The logits of chunk after chunk in one place, and another place of their size."""
+
+    def __init__(self, hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None, temperature: float,
+                 chunk_tokens: int) -> None:
+        self.hidden_ND, self.weight_VD, self.bias_V = hidden_ND, weight_VD, bias_V
+        self.temperature, self.chunk_tokens = temperature, chunk_tokens
+
+    def values(self) -> Tensor:
+        """A number a token."""
+        return self.hidden_ND.new_empty(len(self.hidden_ND), dtype=self._dtype)
+
+    def chunks(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
+        """Which tokens, their logits, (C, V), at the temperature, and a place for as many numbers."""
+        num_tokens = len(self.hidden_ND)
+        both = [self.hidden_ND.new_empty(min(self.chunk_tokens, num_tokens), len(self.weight_VD), dtype=self._dtype)
+                for _ in range(2)]
+        for start in range(0, num_tokens, self.chunk_tokens):
+            at = slice(start, min(start + self.chunk_tokens, num_tokens))
+            logits_CV, other_CV = (place[:at.stop - at.start] for place in both)
+            hidden_CD = self.hidden_ND[at]
+            if hidden_CD.dtype == self._dtype and self.bias_V is None:
+                torch.mm(hidden_CD, self.weight_VD.t(), out=logits_CV)
+            else:
+                logits_CV.copy_(linear(hidden_CD, self.weight_VD, self.bias_V))
+            yield at, logits_CV.div_(self.temperature), other_CV
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        return torch.promote_types(self.hidden_ND.dtype, torch.float32)
+
+
+def _bounded(logprobs: Tensor) -> Tensor:
+    """In place: 0 x -inf would be NaN."""
+    return logprobs.clamp_(min=torch.finfo(logprobs.dtype).min)

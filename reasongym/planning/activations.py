@@ -14,8 +14,7 @@ from reasongym.planning.shapes import ModelShape
 
 __all__ = ["MicroBatch", "kept", "largest_micro_batch", "output_peak", "shares_prompt", "value_peak"]
 
-LOGITS = 3  # float32 chunks of logits at one time: before and after the temperature, and their log-softmax
-LOGITS_WITH_ENTROPY = 6  # and what the entropy's own gradient keeps: bounded, exponential, product
+LOGITS = 2  # float32 chunks of logits at one time: they, and their exponentials (`algorithms/logprobs.py`)
 PAIRS = frozenset({"dpo", "online_dpo"})
 
 
@@ -82,15 +81,12 @@ def _of_layer(config: RunConfig, shape: ModelShape, size: int, *, masked: bool, 
 
 
 def output_peak(config: RunConfig, shape: ModelShape, size: int, batch: MicroBatch, *, lora: bool) -> int:
-    """Bytes at the output, beside what is kept: a chunk's logits, and the gradient of the head's weights, of this chunk
-    and of those before it. A tied head's gradient waits for the embedding's."""
-    chunk = min(config.trainer.logprob_chunk_tokens, batch.tokens)
-    logits = 4 * shape.vocabulary * chunk
-    copies = LOGITS_WITH_ENTROPY if getattr(config.algorithm, "entropy_coefficient", 0.0) > 0 else LOGITS
-    head = 0 if lora else size * shape.embedding
-    before = head * (chunk < batch.tokens)
+    """Bytes at the output, beside what is kept: two chunks of logits in float32, one of another dtype on its way to the
+    head or from it, and the gradient of the head's weights and input. A tied head's waits for the embedding's."""
+    logits = shape.vocabulary * min(config.trainer.logprob_chunk_tokens, batch.tokens)
     chosen = batch.tokens * size * shape.hidden  # the positions whose next token is trained, a copy
-    return chosen + max(copies * logits + before, (copies - 1) * logits + before + head,
+    head = 0 if lora else size * shape.embedding
+    return chosen + max((4 * LOGITS + size * (size < 4)) * logits + head + chosen,
                         _passing_of_layer(shape, size, batch) + head * shape.tied)
 
 

@@ -16,7 +16,7 @@ from reasongym.planning.record import Plan
 
 __all__ = ["Remedy", "remedies", "shortages"]
 
-SMALLEST_CHUNK = 128  # tokens of logits; below it the head's own gradient is larger
+SMALLEST_CHUNK = 128  # tokens of logits; below it the head's products take longer, and its gradient is larger
 TOGETHER = "these together"
 FALLBACK_RANK = 32  # of adapters: usual for a model of billions of parameters
 

@@ -4,14 +4,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 
-from reasongym.algorithms.logprobs import token_logprobs
+from reasongym.algorithms.logprobs import LogprobsEntropy, token_logprobs
 from reasongym.errors import ModelError, message
 from reasongym.training.sequence import Team
 from reasongym.training.tensors import Batch
@@ -36,8 +34,9 @@ class Policy(nn.Module):
     def __init__(self, model: nn.Module, *, temperature: float, chunk_tokens: int, entropy_gradient: bool = False,
                  team: Team | None = None) -> None:
         super().__init__()
-        self.model, self.entropy_gradient, self.team = model, entropy_gradient, team
-        self.temperature, self.chunk_tokens = temperature, chunk_tokens
+        self.model, self.team = model, team
+        self.output = Output(model.get_output_embeddings(), temperature=temperature,  # type: ignore[operator]
+                             chunk_tokens=chunk_tokens, entropy_gradient=entropy_gradient)
 
     def forward(self, batch: Batch) -> PolicyOutput:
         if self.team is None:
@@ -46,36 +45,37 @@ class Policy(nn.Module):
         return PolicyOutput(*(self.team.joined(values_BT) for values_BT in own))
 
     def _read(self, batch: Batch) -> PolicyOutput:
-        body, head = self.model.base_model, self.model.get_output_embeddings()  # type: ignore[operator]
+        body = self.model.base_model
         hidden_RLD = body(input_ids=batch.ids_RL, attention_mask=batch.attention_R1LL,  # type: ignore[operator]
                           position_ids=batch.positions_RL, use_cache=False).last_hidden_state
         source_N, targets_N = batch.source_BT[batch.trainable_BT], batch.targets_BT[batch.trainable_BT]
-        idle = torch.zeros(self._num_idle(len(targets_N), targets_N.device), dtype=torch.long, device=targets_N.device)
-        hidden_ND = hidden_RLD.flatten(0, 1)[torch.cat([source_N, idle])]
-        found = token_logprobs(hidden_ND, torch.cat([targets_N, idle]), head=head,  # type: ignore[arg-type]
-                               temperature=self.temperature, chunk_tokens=self.chunk_tokens,
-                               entropy_gradient=self.entropy_gradient)
+        found = self.output(hidden_RLD.flatten(0, 1)[source_N], targets_N)
         return PolicyOutput(*(_scatter(values_N, batch.trainable_BT) for values_N in found))
 
-    def _num_idle(self, num_tokens: int, device: torch.device) -> int:
-        """Tokens to send through the head without use, so that every rank calls it equally often, and at least once.
 
-        Under ZeRO-3 each call gathers the head's weights, a collective: a rank with fewer chunks would leave the others
-        waiting.
-        """
-        longest = torch.tensor(max(num_tokens, 1), device=device)
-        if dist.is_initialized() and dist.get_world_size() > 1:
-            dist.all_reduce(longest, op=dist.ReduceOp.MAX)
-        least = (math.ceil(int(longest) / self.chunk_tokens) - 1) * self.chunk_tokens + 1
-        return max(0, least - num_tokens)
+class Output(nn.Module):
+    """Log-probabilities of tokens by the model's own output head. A module, called once on every rank whatever the
+    number of its tokens: ZeRO-3 gathers what a module reads while it runs, and that is a collective.
+
+    borrowed: parameters of other modules that this one reads.
+    """
+
+    def __init__(self, head: nn.Linear, *, temperature: float, chunk_tokens: int, entropy_gradient: bool) -> None:
+        super().__init__()
+        self.borrowed = (head.weight,) if head.bias is None else (head.weight, head.bias)
+        self.temperature, self.chunk_tokens, self.entropy_gradient = temperature, chunk_tokens, entropy_gradient
+
+    def forward(self, hidden_ND: Tensor, targets_N: Tensor) -> LogprobsEntropy:
+        weight_VD, *bias = self.borrowed
+        return token_logprobs(hidden_ND, targets_N, weight_VD=weight_VD, bias_V=bias[0] if bias else None,
+                              temperature=self.temperature, chunk_tokens=self.chunk_tokens,
+                              entropy_gradient=self.entropy_gradient)
 
 
 def _scatter(values_N: Tensor, trainable_BT: Tensor) -> Tensor:
-    """Values to their places; what follows the last place was idle, and adds a gradient of exactly zero."""
-    num_used = int(trainable_BT.sum())
-    used_N, idle_N = values_N[:num_used], values_N[num_used:]
+    """Values to their places; without any, still connected to the model."""
     zeros_BT = torch.zeros(trainable_BT.shape, dtype=values_N.dtype, device=values_N.device)
-    return zeros_BT.masked_scatter(trainable_BT, used_N) + idle_N.sum() * 0.0
+    return zeros_BT.masked_scatter(trainable_BT, values_N)
 
 
 def load_policy(path: str, *, dtype: torch.dtype, trust_remote_code: bool, gradient_checkpointing: bool,

@@ -108,6 +108,10 @@ def _initialized(model: nn.Module, settings: ZeroSettings, *, train: bool, **arg
     import deepspeed
 
     configuration = _configuration(settings, train=train) | divided_by(settings.tensor_parallel, model)
+    if settings.stage == 3:
+        for module in model.modules():
+            for parameter in getattr(module, "borrowed", ()):
+                deepspeed.zero.register_external_parameter(module, parameter)
     engine, *_ = deepspeed.initialize(model=model, config=configuration, **arguments)
     if settings.tensor_parallel > 1:
         pass_rows_unchecked(engine)
