@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -43,11 +44,10 @@ def test_another_c_library_keeps_what_it_keeps(monkeypatch: pytest.MonkeyPatch) 
     heap.give_back()
 
 
-def test_each_outer_layer_gives_back_once_on_the_way_forward_and_once_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def _model() -> Any:
+    """Three layers."""
     import torch
     from torch import nn
-
-    from reasongym.training import heap
 
     class Layer(nn.Module):
         """Experts, as lists within layers are, and a pair of outputs, as some layers have."""
@@ -69,8 +69,17 @@ def test_each_outer_layer_gives_back_once_on_the_way_forward_and_once_back(monke
                 hidden = layer(hidden)[0]
             return hidden
 
-    model, given = nn.Sequential(Body(), nn.Linear(3, 1)), []
+    return nn.Sequential(Body(), nn.Linear(3, 1))
+
+
+def test_each_outer_layer_is_a_chance_on_the_way_forward_and_one_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from reasongym.training import heap
+
+    model, given = _model(), []
     monkeypatch.setattr(heap, "give_back", lambda: given.append(1))
+    monkeypatch.setattr(heap, "GROWTH", -(2**60))
     heap.give_back_between_layers(model)
     with torch.no_grad():
         model(torch.ones(2, 3))
@@ -79,3 +88,21 @@ def test_each_outer_layer_gives_back_once_on_the_way_forward_and_once_back(monke
     assert len(given) == 3
     loss.backward()
     assert len(given) == 6
+
+
+def test_it_is_taken_where_the_process_has_grown_since_it_held_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from reasongym.training import heap
+
+    # Of a process: as the hooks are placed, then after each layer, and once more after each time it gave back.
+    held, given = iter([500, 600, 640, 530, 450, 570, 590, 500, 620]), []
+    monkeypatch.setattr(heap._Watch, "_held", lambda self: next(held) * 2**20)
+    monkeypatch.setattr(heap, "give_back", lambda: given.append(1))
+    model = _model()
+    heap.give_back_between_layers(model)  # 500
+    loss = model(torch.ones(2, 3)).sum()  # 600; 640, which leaves 530; 450, the least
+    assert len(given) == 1
+    loss.backward()  # 570; 590, which leaves 500; 620
+    assert len(given) == 2
+    assert not list(held)

@@ -15,7 +15,6 @@ from reasongym.sync.checksums import Columns
 from reasongym.sync.layout import bucketize
 from reasongym.sync.ranks import Ranks
 from reasongym.sync.shared_memory import Share
-from reasongym.training.heap import give_back
 from reasongym.training.lora import Adapters
 from reasongym.training.policy import Policy, load_policy
 from reasongym.training.rows import MicroBatch
@@ -118,8 +117,6 @@ class Rank(ZeroRank):
 
     def send_weights(self, version: int, checksums: Columns | None) -> dict[str, str]:
         """Push the policy to every engine as `version`. On rank 0: name -> digest of these columns."""
-        if self.device.type == "cpu":
-            give_back()
         return self.sender.send(version, checksums=checksums)  # type: ignore[no-any-return]
 
     def save(self, folder: str) -> None:

@@ -14,7 +14,7 @@ import torch
 
 from reasongym.algorithms.correction import MismatchSums, combine
 from reasongym.config.sections import LoraConfig
-from reasongym.training.heap import give_back, give_back_between_layers
+from reasongym.training.heap import give_back_between_layers
 from reasongym.training.rows import MicroBatch
 from reasongym.training.sequence import Team
 from reasongym.training.tensors import Batch, collate
@@ -128,8 +128,6 @@ class ZeroRank:
             # that hold layers together count as one: each has the whole gradient of what it holds.
             self.engine.backward(found.loss * (self.settings.world // self.settings.zero.tensor_parallel))
             results.append(found._replace(loss=found.loss.detach()))
-            if self.device.type == "cpu":
-                give_back()
         grad_norm = step_and_norm(self.engine)
         return combined(results, grad_norm=grad_norm, seconds=time.monotonic() - started)
 
