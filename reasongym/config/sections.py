@@ -186,7 +186,7 @@ class TrainerConfig(Section):
     gradient_checkpointing: bool = False
     """Recompute activations instead of keeping them."""
     zero_stage: Literal[0, 1, 2, 3] = 3
-    """DeepSpeed ZeRO: 1 partitions optimizer state, 2 gradients too, 3 parameters too."""
+    """DeepSpeed ZeRO: 1 partitions optimizer state, 2 gradients too, 3 parameters too; 0 suits one rank in float32."""
     offload_optimizer: bool = False
     """Optimizer state in host memory."""
     offload_parameters: bool = False
