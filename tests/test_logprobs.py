@@ -40,7 +40,7 @@ def gradients(logprobs: Tensor, hidden: Tensor, head: torch.nn.Linear) -> tuple[
 
 
 class Memory(TorchDispatchMode):
-    """Largest tensor made by any operation, and most elements alive at once in tensors of a chunk's logits or more."""
+    """Largest tensor made by any operation, and most bytes alive at once in tensors of a chunk's logits or more."""
 
     def __init__(self, chunk_elements: int) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Memory(TorchDispatchMode):
                 self.largest = max(self.largest, tensor.numel())
                 if tensor.numel() >= self.chunk_elements:
                     storage = StorageWeakRef(tensor.untyped_storage())
-                    self.alive[storage.cdata] = (storage, tensor.numel())
+                    self.alive[storage.cdata] = (storage, tensor.untyped_storage().nbytes())
         self.alive = {key: entry for key, entry in self.alive.items() if not entry[0].expired()}
         self.peak = max(self.peak, sum(size for _, size in self.alive.values()))
         return made
@@ -112,18 +112,25 @@ def test_no_tensor_exceeds_a_chunk_forward_or_backward(chunk_tokens: int) -> Non
     assert memory.largest == chunk_tokens * VOCABULARY  # all at once: 64 x 50
 
 
-@pytest.mark.parametrize("with_gradient", [True, False])
-def test_memory_does_not_grow_with_the_number_of_chunks(with_gradient: bool) -> None:
+@pytest.mark.parametrize(("dtype", "size"), [(torch.float32, 8), (torch.bfloat16, 10)])
+@pytest.mark.parametrize("with_bias", [True, False])
+@pytest.mark.parametrize("gradient", ["none", "logprobs", "both"])
+def test_memory_does_not_grow_with_the_number_of_chunks(dtype: torch.dtype, size: int, with_bias: bool,
+                                                        gradient: str) -> None:
+    """size: bytes a logit. In float32 the logits, and their exponentials; a head of another dtype gives and takes its
+    own beside them."""
     # What is kept for the backward pass is a number a token; with a chunk's logits the peak would grow with N.
     peaks = []
     for num_chunks in (2, 12):  # of 12 the gradient of the hidden states is still smaller than a chunk's logits
-        hidden, targets, head = inputs(8 * num_chunks, torch.float32)
-        with Memory(8 * VOCABULARY) as memory, torch.set_grad_enabled(with_gradient):
-            got = token_logprobs(hidden, targets, weight_VD=head.weight, temperature=0.7, chunk_tokens=8)
-            if with_gradient:
-                gradients(got.logprobs_N, hidden, head)
+        hidden, targets, head = inputs(8 * num_chunks, dtype)
+        bias = torch.ones(VOCABULARY, dtype=dtype, requires_grad=True) if with_bias else None
+        with Memory(8 * VOCABULARY) as memory, torch.set_grad_enabled(gradient != "none"):
+            got = token_logprobs(hidden, targets, weight_VD=head.weight, bias_V=bias, temperature=0.7, chunk_tokens=8,
+                                 entropy_gradient=gradient == "both")
+            if gradient != "none":
+                gradients(got.logprobs_N + got.entropy_N, hidden, head)
         peaks.append(memory.peak)
-    assert peaks == [2 * 8 * VOCABULARY] * 2  # the logits, and their exponentials
+    assert peaks == [size * 8 * VOCABULARY] * 2
 
 
 class Calls(TorchDispatchMode):
@@ -179,12 +186,20 @@ def test_gradients_are_those_of_finite_differences(chunk_tokens: int, entropy_gr
     assert torch.autograd.gradcheck(both, (hidden, head.weight, bias))
 
 
-def test_a_bias_moves_the_logits() -> None:
-    hidden, targets, head = inputs(3)
-    bias = torch.zeros(VOCABULARY, dtype=torch.float64).index_fill(0, targets[:1], 2.0)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+def test_a_bias_moves_the_logits(dtype: torch.dtype) -> None:
+    hidden, targets, head = inputs(3, dtype)
+    bias = torch.zeros(VOCABULARY, dtype=dtype).index_fill(0, targets[:1], 2.0)
     got = token_logprobs(hidden, targets, weight_VD=head.weight, bias_V=bias, temperature=0.5, chunk_tokens=2)
-    plain = torch.log_softmax((head(hidden) + bias) / 0.5, -1)
-    torch.testing.assert_close(got.logprobs_N, plain[torch.arange(3), targets])
+    logits = torch.nn.functional.linear(hidden, head.weight, bias)
+    plain = torch.log_softmax(logits.double() / 0.5, -1)[torch.arange(3), targets]
+    torch.testing.assert_close(got.logprobs_N.double(), plain, rtol=0, atol=1e-12 if dtype == torch.float64 else 1e-5)
+
+
+def test_a_head_of_another_dtype_is_refused() -> None:
+    hidden, targets, head = inputs(3, torch.bfloat16)
+    with pytest.raises(AssertionError, match=r"a head of torch\.float32"):
+        token_logprobs(hidden, targets, weight_VD=head.weight.float(), temperature=1.0, chunk_tokens=2)
 
 
 @pytest.mark.parametrize("chunk_tokens", [7, 100])

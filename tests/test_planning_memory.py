@@ -92,6 +92,9 @@ def test_the_output_holds_two_chunks_of_logits_and_the_gradient_of_its_head() ->
     assert logits("trainer.logprob_chunk_tokens=100") == 2 * chosen + 2 * 4 * 49_152 * 100 + embedding
     # at 10 tokens a chunk, what a layer's backward pass passes on is more than both
     assert logits("trainer.logprob_chunk_tokens=10") == chosen + passing + embedding
+    # an entropy's gradient is made in the same two places
+    assert logits("trainer.logprob_chunk_tokens=1000", "algorithm.entropy_coefficient=0.01") == logits(
+        "trainer.logprob_chunk_tokens=1000")
     frozen = logits("trainer.logprob_chunk_tokens=900", "model.lora.rank=8")
     assert frozen == 2 * chosen + 2 * 4 * 49_152 * 900
     # the head's own logits, and the gradient that it is given, are of its dtype

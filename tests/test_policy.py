@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
-from reasongym.training.policy import Policy
+from reasongym.errors import ModelError
+from reasongym.training.policy import Policy, load_policy
 from reasongym.training.rows import MicroBatch, Row, Sample, pack_rows
 from reasongym.training.tensors import collate
 
@@ -82,3 +86,29 @@ def test_an_empty_micro_batch_has_a_gradient_of_zero_for_every_parameter_of_the_
     policy(collate(MicroBatch(()), device=CPU)).logprobs_BT.sum().backward()
     gradients = [p.grad for p in model.parameters()]
     assert all(g is not None and not g.any() for g in gradients)
+
+
+def test_a_head_with_a_bias_is_read_with_it(model: Any) -> None:
+    biased = copy.deepcopy(model)
+    biased.lm_head.bias = nn.Parameter(torch.linspace(-2, 2, 61, dtype=torch.float64))
+    sample = samples()[0]
+    output = Policy(biased, temperature=0.7, chunk_tokens=3)(collate(MicroBatch((Row((sample,)),)), device=CPU))
+    torch.testing.assert_close(output.logprobs_BT[0], read_alone(biased, sample, 0.7), rtol=1e-9, atol=1e-9)
+    output.logprobs_BT.sum().backward()
+    assert biased.lm_head.bias.grad is not None
+    assert biased.lm_head.bias.grad.any()
+
+
+def test_a_head_that_is_more_than_its_weights_is_refused(
+        model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from transformers import LlamaForCausalLM
+
+    class Halved(nn.Linear):
+        def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+            return 0.5 * super().forward(hidden)
+
+    model.save_pretrained(tmp_path)
+    load_policy(str(tmp_path), dtype=torch.float32, trust_remote_code=False, gradient_checkpointing=False)
+    monkeypatch.setattr(LlamaForCausalLM, "get_output_embeddings", lambda self: Halved(32, 61))
+    with pytest.raises(ModelError, match="output head is not supported\n  got:      Halved"):
+        load_policy(str(tmp_path), dtype=torch.float32, trust_remote_code=False, gradient_checkpointing=False)

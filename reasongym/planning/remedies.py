@@ -142,7 +142,7 @@ def _smaller_passes(plan: Plan) -> Iterator[tuple[Mapping[str, object], str]]:
     for tokens in _halves(trainer.micro_batch_tokens, longest):
         yield {"trainer.micro_batch_tokens": tokens}, "more, smaller passes over the same tokens"
     for chunk in _halves(trainer.logprob_chunk_tokens, SMALLEST_CHUNK)[:1]:
-        yield {"trainer.logprob_chunk_tokens": chunk}, "more calls of the output head"
+        yield {"trainer.logprob_chunk_tokens": chunk}, "smaller products with the output head"
     if not trainer.gradient_checkpointing:
         yield {"trainer.gradient_checkpointing": True}, "a third more compute in training"
     if trainer.sequence_parallel < trainer.ranks:

@@ -11,7 +11,7 @@ import psutil
 import torch
 from torch import Tensor, nn
 
-__all__ = ["GROWTH", "give_back", "give_back_between_layers"]
+__all__ = ["give_back", "give_back_between_layers"]
 
 GROWTH = 128 * 2**20
 """Bytes. What is given back must be touched again: after every layer, a pass took a tenth more of the processor."""

@@ -96,6 +96,11 @@ def load_policy(path: str, *, dtype: torch.dtype, trust_remote_code: bool, gradi
             raise ModelError(message(f"models with {setting} are not supported", got=getattr(model.config, setting),
                                      expected="logits that are the output embedding times the hidden state",
                                      remedy="choose another model"))
+    head = model.get_output_embeddings()
+    if type(head) is not nn.Linear:  # what another kind's forward does would be missed: `Output` reads its weights
+        raise ModelError(message("the model's output head is not supported", got=type(head).__name__,
+                                 expected="torch.nn.Linear: an output embedding times the hidden state",
+                                 remedy="choose another model"))
     model.train()
     _switch_off_dropout(model)
     if gradient_checkpointing:

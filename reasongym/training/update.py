@@ -56,8 +56,8 @@ def micro_loss(batch: Batch, output: PolicyOutput, settings: LossSettings) -> Mi
     module = ALGORITHMS[settings.algorithm]
     shares = {"pairs": _pairs, "labels": _labels, "solutions": _solutions}
     found = shares.get(module.ABOUT.kind, _policy_gradient)(module, batch, output, settings)
-    # A chunk is recomputed only as far as the loss is connected, and under ZeRO-3 what is not run is a collective that
-    # the other ranks wait for: so every share, of every kind and without samples too, is connected to both outputs.
+    # ZeRO-3 records in which order a backward pass comes to the modules, by their outputs, and gathers in that order, a
+    # collective: so every rank's share, of every kind and without samples too, is connected to both outputs.
     return found._replace(loss=found.loss + 0.0 * output.entropy_BT.sum())
 
 
