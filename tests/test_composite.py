@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -186,3 +187,28 @@ def test_the_composite_of_the_docs_is_a_verifier_of_a_file(tmp_path: Path, repo_
         answers = ("#### 72", "so 72", "#### 71", "", f"{different} {different.upper()[::-1]}\n#### 72")
         scores = [pool.submit(answer, example).result(60)["reward"].score for answer in answers]
     assert scores == pytest.approx([1, 0.9, 0, 0, 0.7])
+
+
+def test_parts_are_prepared_in_their_order_and_one_that_fails_keeps_none_from_it() -> None:
+    opened: list[str] = []
+
+    def opening(name: str, *, fails: bool = False) -> Any:
+        def check(response: str, reference: object, *, example: Mapping[str, object]) -> float:
+            return 1.0
+
+        def prepare() -> None:
+            opened.append(name)
+            if fails:
+                raise OSError(f"{name} cannot be opened")
+
+        check.prepare = prepare  # type: ignore[attr-defined]
+        return check
+
+    def plain(response: str, reference: object, *, example: Mapping[str, object]) -> float:
+        return 1.0
+
+    both = Composite([Part("code", opening("code", fails=True), 3.0), Part("words", plain, 1.0),
+                      Part("judge", opening("judge"), 1.0)])
+    with pytest.raises(OSError, match="code cannot be opened"):
+        both.prepare()
+    assert opened == ["code", "judge"]

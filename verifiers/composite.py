@@ -15,6 +15,7 @@ Known false positives and negatives: those of its parts.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 from collections.abc import Mapping, Sequence
@@ -61,6 +62,13 @@ class Composite:
         self._shares = {part.name: part.weight / total for part in parts}
         self._least_right = self._shares[parts[0].name] - math.fsum(weighted.weight for weighted in penalties)
         self._check_order()
+
+    def prepare(self) -> None:
+        """What the parts would open at their first answer, as a scoring worker does for each verifier. Where one
+        raises, the others are prepared all the same, and its error goes on."""
+        with contextlib.ExitStack() as stack:
+            for part in reversed(self._parts):
+                stack.callback(getattr(part.verifier, "prepare", lambda: None))
 
     def __call__(self, response: str, reference: object, *, example: Mapping[str, object]) -> Verdict:
         verdicts: dict[str, Verdict] = {}
