@@ -147,7 +147,9 @@ KINDS = {
     "driver": Kind(what="SIGKILL of the driver, then --resume", act=kill_driver, ends=-signal.SIGKILL),
     "raylet": Kind(what="SIGKILL of a second node's raylet with an engine on it", act=lose_node, place="two_nodes",
                    per_run=1),
-    "object_store": Kind(what="the object store full, and spilling", act=fill_store, place="one_node"),
+    # A fault lasts about ten seconds: of quicker steps the last would come after the run's end.
+    "object_store": Kind(what="the object store full, and spilling", act=fill_store, work=CODE, place="one_node",
+                         per_run=2),
     "disk_full": Kind(what="the disk full, then room and --resume", act=fill_disk, place="small_disk", ends=2,
                       mend=empty_disk),
 }
