@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 torch = pytest.importorskip("torch", reason="the training stack is not installed")
@@ -32,7 +33,7 @@ def pool(tiny: Path) -> Iterator[Any]:
              object_store_memory=100 * 2**20)
     settings = EngineSettings(model=str(tiny), dtype="float32", device="cpu", max_tokens=128, kv_cache_gib=0.1,
                               max_num_seqs=16)
-    pool = EnginePool(settings, [({"num_cpus": 0}, {})], start_timeout_s=300, completion_timeout_s=300, restarts=2,
+    pool = EnginePool(settings, [({"num_cpus": 0}, {})], start_timeout_s=300, completion_timeout_s=300, restarts=3,
                       on_loss=LOSSES.append)
     try:
         pool.wait_ready()
@@ -91,6 +92,21 @@ def test_an_engine_that_is_killed_is_replaced_and_its_requests_are_answered_the_
     assert found == expected
     assert len(LOSSES) == losses + 1, "it had answered before it was killed"
     assert [process for process in everyone if process.is_running()] == []
+
+
+def test_a_core_ends_with_its_actor_where_ray_cannot_end_it(pool: Any) -> None:
+    """As when Ray's process of a machine dies before the actor: nobody else would end the core."""
+    cores, (actor,) = processes("VLLM::EngineCore"), processes("ray::Engine")
+    (raylet,) = processes("raylet/raylet")
+    raylet.suspend()
+    try:
+        actor.kill()
+        assert cores
+        _, alive = psutil.wait_procs(cores, timeout=60)
+        assert not alive
+    finally:
+        raylet.resume()
+    assert len(sampled(pool, seed=6)) == 8
 
 
 def test_one_changed_element_of_an_engines_weights_is_noticed(pool: Any, tiny: Path) -> None:

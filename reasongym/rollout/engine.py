@@ -21,6 +21,7 @@ from reasongym.records import Completion, FinishReason
 from reasongym.rollout.requests import EngineSettings
 from reasongym.sync.checksums import ALL, Columns
 from reasongym.sync.door import Visitor
+from reasongym.sync.orphans import IN_ENGINE
 
 __all__ = ["Engine", "actor_environment", "engine_arguments"]
 
@@ -31,7 +32,8 @@ HEALTH_EVERY_S = 1.0
 def actor_environment(device: str) -> dict[str, str]:
     """Environment variables of an engine's processes; they must be set before Python starts."""
     variables = {"VLLM_LOGGING_LEVEL": "WARNING", "TQDM_DISABLE": "1", "VLLM_NO_USAGE_STATS": "1",
-                 "TOKENIZERS_PARALLELISM": "false", "VLLM_ENGINE_ITERATION_TIMEOUT_S": "600"}
+                 "TOKENIZERS_PARALLELISM": "false", "VLLM_ENGINE_ITERATION_TIMEOUT_S": "600",
+                 IN_ENGINE: "1"}
     if device == "cpu":
         library = os.path.join(sys.prefix, "lib", "libiomp5.so")  # Intel's OpenMP samples a quarter faster
         if os.path.exists(library):

@@ -7,6 +7,7 @@
     transports.py     which transport a run uses; vLLM's own NCCL and CUDA IPC for GPUs
     client.py         the control calls to the engines, with deadlines
     engine_side.py    what vLLM loads: the plug-in, the receiving engine, questions about its weights
+    orphans.py        vLLM's processes end with their engine
     door.py           a worker's own way in, past its engine's core
     staging.py        new weights prepared while an engine samples, and swapped in
     in_use.py         the weights that a vLLM model computes with, by their checkpoint names

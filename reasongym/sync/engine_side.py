@@ -1,7 +1,7 @@
 """What vLLM loads in its own processes: the receiving half of our transport, and questions about the weights in use.
 
 `register` is the `vllm.general_plugins` entry point: the engine core and its workers are processes of their own, so
-the transport must be registered there.
+the transport must be registered there, and the processes told to end with their engine.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import torch
 from reasongym.sync.checksums import Columns
 from reasongym.sync.door import Door, can_open
 from reasongym.sync.in_use import digests, repack_tied_heads
+from reasongym.sync.orphans import end_with_engine
 from reasongym.sync.shared_memory import BACKEND, open_segment, view
 from reasongym.sync.staging import Probe, StagedWeights
 
@@ -26,6 +27,7 @@ def register() -> None:
 
     if BACKEND not in WeightTransferEngineFactory._registry:
         WeightTransferEngineFactory.register_engine(BACKEND, SharedMemoryEngine)  # type: ignore[type-abstract]
+        end_with_engine()
 
 
 try:
