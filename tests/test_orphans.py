@@ -35,7 +35,8 @@ if __name__ == "__main__":
 
 
 @contextlib.contextmanager
-def started(folder: Path, method: str, *, in_engine: bool) -> Iterator[tuple[subprocess.Popen[str], psutil.Process, int]]:
+def started(folder: Path, method: str, *,
+            in_engine: bool) -> Iterator[tuple[subprocess.Popen[str], psutil.Process, int]]:
     """The parent, the process that has called `end_with_engine`, and how many threads that has."""
     (folder / "script.py").write_text(SCRIPT)
     environment = {key: value for key, value in os.environ.items() if key != IN_ENGINE}
