@@ -83,9 +83,8 @@ class Rollout:
     @property
     def status(self) -> Status:
         """The main part's status, or ERROR when any part failed."""
-        if any(v.status is Status.ERROR for v in self.verdicts.values()):
-            return Status.ERROR
-        return next(iter(self.verdicts.values())).status
+        statuses = [verdict.status for verdict in self.verdicts.values()]
+        return Status.ERROR if Status.ERROR in statuses else statuses[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

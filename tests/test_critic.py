@@ -21,6 +21,7 @@ from reasongym.errors import CheckpointError, TrainerError  # noqa: E402
 from reasongym.training import critic_step, learn  # noqa: E402
 from reasongym.training.checkpoints import LoopState  # noqa: E402
 from reasongym.training.critic import Critic, ValueHead, ValueSettings, value_share  # noqa: E402
+from reasongym.training.experience import Experience  # noqa: E402
 from reasongym.training.group import Launched  # noqa: E402
 from reasongym.training.opening import run_checkpoints  # noqa: E402
 from reasongym.training.rows import MicroBatch, Row, Sample, pack_rows  # noqa: E402
@@ -207,9 +208,8 @@ def test_policy_and_critic_work_at_the_same_time_only_on_different_devices_and_a
     events: list[str] = []
     session: Any = SimpleNamespace(config=config("algorithm.critic.warmup_steps=1"), critic=Journal(events), ranks=None,
                                    plan=SimpleNamespace(critic_apart=apart))
-    monkeypatch.setattr(learn, "experience", lambda *_, **__: SimpleNamespace(groups=grouped(), kl=None))
     monkeypatch.setattr(learn, "optimize", lambda *_, **__: events.append("policy") or {"train/loss": 0.0})
-    learnt = learn.learn_from_groups(session, LoopState(step=step, updates=step), [])
+    learnt = learn.learn_from_groups(session, LoopState(step=step, updates=step), Experience(grouped()))
     assert events == expected
     assert ("train/loss" in learnt.metrics) == ("policy" in expected)
     assert learnt.metrics["critic/loss"] == 1.0

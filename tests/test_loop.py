@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,6 +29,7 @@ class Journal:
         self.evaluated: list[int] = []
         self.done: list[int] = []
         self.notes: list[str] = []
+        self.written: list[int] = []
         self.pushed: list[int] = []
         self._stop_in, self._error = stop_in, error or Interrupted()
         self.session: Any = SimpleNamespace(
@@ -47,8 +49,9 @@ class Journal:
         monkeypatch.setattr(loop, "check_errors", lambda groups, share: None)
         monkeypatch.setattr(loop, "group_metrics", lambda groups, seconds, prefix="": {"eval/reward/mean": 0.5})
         monkeypatch.setattr(loop, "keep_evaluation", lambda *_: None)
-        monkeypatch.setattr(loop, "write", lambda session, step, groups: None)
+        monkeypatch.setattr(loop, "write", self._write)
         monkeypatch.setattr(loop, "record", lambda session, step, values, groups: self.done.append(step))
+        monkeypatch.setattr(loop, "prepare", lambda session, state, groups: None)
         monkeypatch.setattr(loop, "learn_from_groups", self._learn)
 
     def _push(self, version: int) -> dict[str, float]:
@@ -61,7 +64,14 @@ class Journal:
             raise self._error
         return Collected([], 0, 0.0)
 
-    def _learn(self, *_: Any) -> Learnt:
+    def _write(self, session: Any, step: int, groups: Any) -> None:
+        time.sleep(0.01)  # longer than what is done beside it
+        if self._stop_in == f"write {step}":
+            raise self._error
+        self.written.append(step)
+
+    def _learn(self, session: Any, state: LoopState, found: Any) -> Learnt:
+        assert self.written[-1] == state.step + 1, "the policy learns from rollouts that are not on disk"
         if self._stop_in == f"update {len(self.done) + 1}":
             raise self._error
         return Learnt({})
@@ -77,7 +87,8 @@ def test_evaluations_and_checkpoints_come_when_they_are_due_and_after_the_last_s
 
 @pytest.mark.parametrize("error", [Interrupted(), EngineError("gone"), ScoringError("all fail"),
                                    ConfigError("no such level")], ids=repr)
-@pytest.mark.parametrize(("stop_in", "whole"), [("step 1", 0), ("step 4", 3), ("evaluation 2", 2), ("evaluation 0", 0)])
+@pytest.mark.parametrize(("stop_in", "whole"), [("step 1", 0), ("step 4", 3), ("write 4", 3), ("evaluation 2", 2),
+                                                ("evaluation 0", 0)])
 def test_what_stops_the_run_between_updates_saves_the_state_that_the_ranks_hold(
         monkeypatch: pytest.MonkeyPatch, stop_in: str, whole: int, error: Exception) -> None:
     # In an evaluation the weights are already those of the step before it: saved under an earlier step, resuming

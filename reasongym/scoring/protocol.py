@@ -69,22 +69,25 @@ class Channel:
         self._sock.sendall(b"".join(part for frame in frames for part in (HEADER.pack(len(frame)), frame)))
 
     def receive(self, deadline: float | None = None) -> bytes:
-        (length,) = HEADER.unpack(self._read(HEADER.size, deadline))
+        self._read(HEADER.size, deadline)
+        (length,) = HEADER.unpack_from(self._ahead)
         if length > MAX_FRAME_BYTES:
             raise EOFError(f"a frame of {length} bytes, more than {MAX_FRAME_BYTES}: the stream is damaged")
-        return self._read(length, deadline)
+        end = HEADER.size + length
+        self._read(end, deadline)
+        with memoryview(self._ahead) as ahead, ahead[HEADER.size:end] as part:  # a slice of the array is a copy more
+            frame = bytes(part)
+        del self._ahead[:end]
+        return frame
 
-    def _read(self, num_bytes: int, deadline: float | None) -> bytes:
+    def _read(self, num_bytes: int, deadline: float | None) -> None:
+        """Until so many are there."""
         while len(self._ahead) < num_bytes:
             self._wait(deadline)
             chunk = self._sock.recv(CHUNK_BYTES)
             if not chunk:
                 raise EOFError("the other end is closed")
             self._ahead += chunk
-        with memoryview(self._ahead) as ahead, ahead[:num_bytes] as part:  # a slice of the array would be a copy more
-            read = bytes(part)
-        del self._ahead[:num_bytes]
-        return read
 
     def _wait(self, deadline: float | None) -> None:
         left_ms = None if deadline is None else max(deadline - time.monotonic(), 0.0) * 1000

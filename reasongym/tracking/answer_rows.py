@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from reasongym.verifiers import Verdict
 
 __all__ = ["write_answers"]
 
-PART_COLUMNS: dict[str, pa.DataType] = {  # one of each a reward part: `score_<part>` and so on
-    "score": pa.float64(), "status": pa.string(), "reason": pa.string(), "extracted": pa.string(),
-    "check_seconds": pa.float64(),
+PART_COLUMNS: dict[str, tuple[pa.DataType, Callable[[Verdict], Any]]] = {
+    "score": (pa.float64(), attrgetter("score")), "status": (pa.string(), attrgetter("status.value")),
+    "reason": (pa.string(), attrgetter("reason")), "extracted": (pa.string(), attrgetter("extracted")),
+    "check_seconds": (pa.float64(), attrgetter("seconds")),
 }
+"""One of each a reward part, `score_<part>` and so on: what they hold of its verdict."""
 CODES = {pa.int32(): ("i", pa.int32()), pa.float32(): ("f", pa.float32()), pa.bool_(): ("b", pa.int8())}
 """Of the numbers in lists: how an array holds them, and what Arrow calls those bytes."""
 VARIED = {"completion", "logprobs", "token_ids"}
@@ -33,24 +36,27 @@ def write_answers(path: Path, columns: Mapping[str, pa.DataType],
     Lone surrogates, which no UTF-8 file can hold, become escapes. Raises ResourceError on a full disk.
     """
     parts = dict.fromkeys(part for _, verdicts in answers for part in verdicts)
-    schema = pa.schema([*columns.items(), *((f"{kind}_{part}", data_type) for part in parts
-                                            for kind, data_type in PART_COLUMNS.items())])
-    rows = [{**values, **_of_parts(verdicts)} for values, verdicts in answers]
-    table = pa.table([_column(rows, field) for field in schema], schema=schema)
+    rows = [values for values, _ in answers]
+    values = {pa.field(name, data_type): [row[name] for row in rows] for name, data_type in columns.items()}
+    for part in parts:
+        of_part = [verdicts.get(part) for _, verdicts in answers]
+        values |= {pa.field(f"{kind}_{part}", data_type): [None if one is None else read(one) for one in of_part]
+                   for kind, (data_type, read) in PART_COLUMNS.items()}
+    schema = pa.schema(list(values))
+    table = pa.table([_column(column, field.type) for field, column in values.items()], schema=schema)
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd",
                    use_dictionary=[_leaf(field) for field in schema if field.name not in VARIED])
     return write_atomic(path, sink.getvalue().to_pybytes())
 
 
-def _column(rows: Sequence[Mapping[str, Any]], field: pa.Field) -> pa.Array:
-    values = [row.get(field.name) for row in rows]
-    if pa.types.is_list(field.type):
-        return _lists(values, field.type)
+def _column(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
+    if pa.types.is_list(data_type):
+        return _lists(values, data_type)
     try:
-        return pa.array(values, field.type)
+        return pa.array(values, data_type)
     except UnicodeEncodeError:
-        return pa.array(map(_storable, values), field.type)
+        return pa.array(map(_storable, values), data_type)
 
 
 def _lists(values: Sequence[Sequence[float] | None], data_type: pa.ListType) -> pa.Array:
@@ -69,15 +75,6 @@ def _lists(values: Sequence[Sequence[float] | None], data_type: pa.ListType) -> 
 def _leaf(field: pa.Field) -> str:
     """The name that Parquet has for the column's values."""
     return f"{field.name}.list.element" if pa.types.is_list(field.type) else str(field.name)
-
-
-def _of_parts(verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for part, verdict in verdicts.items():
-        values |= {f"score_{part}": verdict.score, f"status_{part}": str(verdict.status),
-                   f"reason_{part}": verdict.reason, f"extracted_{part}": verdict.extracted,
-                   f"check_seconds_{part}": verdict.seconds}
-    return values
 
 
 def _storable(text: str | None) -> str | None:

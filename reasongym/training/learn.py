@@ -13,13 +13,13 @@ from reasongym.records import Group
 from reasongym.training.advantages import Groups
 from reasongym.training.checkpoints import LoopState
 from reasongym.training.critic_step import begin_critic, finish_critic, improve_critic
-from reasongym.training.experience import experience, measured, pairs_of
+from reasongym.training.experience import Experience, experience, measured, pairs_of
 from reasongym.training.measure import with_measured
 from reasongym.training.optimize import optimize
 from reasongym.training.rows import Sample
 from reasongym.training.session import Session
 
-__all__ = ["Learnt", "learn_from_file", "learn_from_groups"]
+__all__ = ["Learnt", "learn_from_file", "learn_from_groups", "prepare"]
 
 
 class Learnt(NamedTuple):
@@ -29,11 +29,24 @@ class Learnt(NamedTuple):
     kl_coefficient: float | None = None
 
 
-def learn_from_groups(session: Session, state: LoopState, groups: Sequence[Group]) -> Learnt:
-    """All optimizer steps that a batch of scored groups makes."""
+def prepare(session: Session, state: LoopState, groups: Sequence[Group]) -> Experience:
+    """What a batch of scored groups gives to learn from. The policy and its critic are asked, and not changed."""
+    config, algorithm = session.config, session.config.algorithm
+    if isinstance(algorithm, OnlineDpoConfig):
+        # The reference is renewed first, so that it is the policy of the step's beginning.
+        if algorithm.reference_every and state.step and state.step % algorithm.reference_every == 0:
+            session.ranks.call("renew_reference")
+        return Experience(pairs_of(session.ranks, config, groups))
+    return experience(session.ranks, session.critic, config, groups, kl_coefficient=_kl_coefficient(session, state))
+
+
+def learn_from_groups(session: Session, state: LoopState, found: Experience) -> Learnt:
+    """All optimizer steps that are made of what `prepare` has found."""
     if isinstance(session.config.algorithm, OnlineDpoConfig):
-        return Learnt(_from_pairs(session, state, groups))
-    return _policy_gradient(session, state, groups)
+        number = sum(len(group) for group in found.groups) / 2
+        return Learnt({"train/pairs": number} | optimize(session.ranks, session.config, found.groups,
+                                                         updates=state.updates))
+    return _policy_gradient(session, state, found)
 
 
 def learn_from_file(session: Session, state: LoopState) -> Learnt:
@@ -50,20 +63,25 @@ def learn_from_file(session: Session, state: LoopState) -> Learnt:
     return Learnt(optimize(session.ranks, config, groups, updates=state.updates, reference_point=point))
 
 
-def _policy_gradient(session: Session, state: LoopState, groups: Sequence[Group]) -> Learnt:
-    config, algorithm = session.config, session.config.algorithm
+def _policy_gradient(session: Session, state: LoopState, found: Experience) -> Learnt:
+    algorithm = session.config.algorithm
     assert isinstance(algorithm, PolicyGradientConfig)
-    coefficient = algorithm.kl.coefficient if state.kl_coefficient is None else state.kl_coefficient
-    found = experience(session.ranks, session.critic, config, groups, kl_coefficient=coefficient)
     values = _improve(session, state, found.groups)
     if found.kl is None:
         return Learnt(values)
+    coefficient = _kl_coefficient(session, state)
     values |= {"train/kl": found.kl, "train/kl_coefficient": coefficient}
     if algorithm.kl.target is None:
         return Learnt(values)
     num_samples = sum(len(group) for group in found.groups)
     return Learnt(values, kl.adapted(coefficient, kl=found.kl, target=algorithm.kl.target,
                                      horizon=algorithm.kl.horizon, num_samples=num_samples))
+
+
+def _kl_coefficient(session: Session, state: LoopState) -> float:
+    algorithm = session.config.algorithm
+    assert isinstance(algorithm, PolicyGradientConfig)
+    return algorithm.kl.coefficient if state.kl_coefficient is None else state.kl_coefficient
 
 
 def _improve(session: Session, state: LoopState, groups: Groups) -> dict[str, float]:
@@ -81,17 +99,6 @@ def _improve(session: Session, state: LoopState, groups: Groups) -> dict[str, fl
         return values | finish_critic(critic, begun)
     values = improve_critic(critic, config, groups, updates=state.updates)
     return values | optimize(session.ranks, config, groups, updates=state.updates)
-
-
-def _from_pairs(session: Session, state: LoopState, groups: Sequence[Group]) -> dict[str, float]:
-    """The reference is renewed first, so that it is the policy of the step's beginning."""
-    config, algorithm = session.config, session.config.algorithm
-    assert isinstance(algorithm, OnlineDpoConfig)
-    if algorithm.reference_every and state.step and state.step % algorithm.reference_every == 0:
-        session.ranks.call("renew_reference")
-    pairs = pairs_of(session.ranks, config, groups)
-    number = sum(len(group) for group in pairs) / 2
-    return {"train/pairs": number} | optimize(session.ranks, config, pairs, updates=state.updates)
 
 
 def _reference_point(session: Session, samples: Sequence[Sample]) -> float:

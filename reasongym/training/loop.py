@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from reasongym.config import RunConfig
@@ -15,7 +16,7 @@ from reasongym.training.checkpoints import LoopState
 from reasongym.training.collect import Sampling, check_errors, collect, group_metrics
 from reasongym.training.curriculum import level_of, moved
 from reasongym.training.evaluations import keep_evaluation
-from reasongym.training.learn import learn_from_file, learn_from_groups
+from reasongym.training.learn import learn_from_file, learn_from_groups, prepare
 from reasongym.training.optimize import update_count
 from reasongym.training.sampling import sample, watching
 from reasongym.training.session import Interrupted, Session
@@ -50,12 +51,16 @@ def train_step(session: Session, state: LoopState) -> LoopState:
     if config.algorithm.samples:
         with saved_on_failure(session, state):
             batch = sample(session, state)
-            groups, values = batch.groups, batch.metrics
-            write(session, step, groups)
+        groups, values = batch.groups, batch.metrics
+        with ThreadPoolExecutor(1, "rollouts") as beside:
+            written = beside.submit(write, session, step, groups)
+            session.release_engines()
+            session.progress.phase(step, "updating", 0, 1)
+            found = prepare(session, state, batch.chosen)
+        with saved_on_failure(session, state):
+            written.result()
             check_errors(groups, config.scoring.max_error_share)
-        session.release_engines()
-        session.progress.phase(step, "updating", 0, 1)
-        learnt = learn_from_groups(session, state, batch.chosen)
+        learnt = learn_from_groups(session, state, found)
     else:
         session.progress.phase(step, "updating", 0, 1)
         learnt = learn_from_file(session, state)
@@ -107,7 +112,7 @@ def record(session: Session, step: int, values: dict[str, float], groups: list[G
 
 
 def write(session: Session, step: int, groups: list[Group]) -> None:
-    """The step's rollouts to disk, before anything is made of them."""
+    """The step's rollouts to disk, before the policy learns from them."""
     if session.config.tracking.rollouts:
         write_rollouts(session.folder, step, groups)
 
