@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
@@ -62,12 +63,10 @@ def _column(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
 def _lists(values: Sequence[Sequence[float] | None], data_type: pa.ListType) -> pa.Array:
     """Of numbers, joined as bytes: Arrow alone would look at every number of every row."""
     code, stored = CODES[data_type.value_type]
-    joined: array[float] = array(code)
-    ends = [0]
-    for value in values:
-        joined.extend(value if isinstance(value, array) else array(code, value or ()))
-        ends.append(len(joined))
-    numbers = pa.Array.from_buffers(stored, len(joined), [None, pa.py_buffer(joined)])
+    arrays = [value if isinstance(value, array) and value.typecode == code else array(code, value or ())
+              for value in values]
+    ends = [0, *itertools.accumulate(map(len, arrays))]
+    numbers = pa.Array.from_buffers(stored, ends[-1], [None, pa.py_buffer(b"".join(arrays))])
     missing = pa.array([value is None for value in values], pa.bool_())
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), numbers.cast(data_type.value_type), mask=missing)
 
