@@ -70,7 +70,11 @@ def rewards(completions: list[Any], reference: list[str], **_: Any) -> list[floa
 
 
 def arguments(shape: dict[str, Any], scratch: str) -> Any:
-    """What a run of the recipe `cpu_arithmetic` has, in TRL's words. It samples once a step, as we do."""
+    """What a run of the recipe `cpu_arithmetic` has, in TRL's words. It samples once a step, as we do.
+
+    The loss is the mean over the step's tokens, as the recipe's and TRL's own default: its mean over answers, "grpo",
+    makes them shorter from the first update on, and the two runs would sample answers of different lengths.
+    """
     from trl import GRPOConfig
 
     config = load_config("cpu_arithmetic")
@@ -81,7 +85,7 @@ def arguments(shape: dict[str, Any], scratch: str) -> Any:
         gradient_accumulation_steps=samples // shape["rows"], max_completion_length=config.rollout.max_new_tokens,
         temperature=config.rollout.temperature, learning_rate=trainer.learning_rate, lr_scheduler_type="constant",
         weight_decay=trainer.weight_decay, adam_beta1=trainer.beta1, adam_beta2=trainer.beta2,
-        max_grad_norm=trainer.max_grad_norm, beta=0.0, loss_type="grpo", gradient_checkpointing=False,
+        max_grad_norm=trainer.max_grad_norm, beta=0.0, loss_type="dapo", gradient_checkpointing=False,
         shuffle_dataset=False, logging_steps=1, save_strategy="no", report_to="none", disable_tqdm=True,
         **shape["more"])
 
