@@ -72,8 +72,7 @@ def rewards(completions: list[Any], reference: list[str], **_: Any) -> list[floa
 def arguments(shape: dict[str, Any], scratch: str) -> Any:
     """What a run of the recipe `cpu_arithmetic` has, in TRL's words. It samples once a step, as we do.
 
-    The loss is the mean over the step's tokens, as the recipe's and TRL's own default: its mean over answers, "grpo",
-    makes them shorter from the first update on, and the two runs would sample answers of different lengths.
+    The loss is the mean over the step's tokens: the recipe's, and TRL's own default.
     """
     from trl import GRPOConfig
 

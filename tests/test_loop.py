@@ -16,6 +16,7 @@ from reasongym.errors import ConfigError, EngineError, ScoringError  # noqa: E40
 from reasongym.training import loop, sampling  # noqa: E402
 from reasongym.training.checkpoints import LoopState  # noqa: E402
 from reasongym.training.collect import Collected  # noqa: E402
+from reasongym.training.experience import Experience  # noqa: E402
 from reasongym.training.learn import Learnt  # noqa: E402
 from reasongym.training.session import Interrupted, Stop  # noqa: E402
 
@@ -46,12 +47,12 @@ class Journal:
         monkeypatch.setattr(loop, "collect", self._collect)
         monkeypatch.setattr(sampling, "collect", self._collect)
         monkeypatch.setattr(sampling, "group_metrics", lambda groups, seconds: {})
-        monkeypatch.setattr(loop, "check_errors", lambda groups, share: None)
+        monkeypatch.setattr(loop, "check_errors", self._check)
         monkeypatch.setattr(loop, "group_metrics", lambda groups, seconds, prefix="": {"eval/reward/mean": 0.5})
         monkeypatch.setattr(loop, "keep_evaluation", lambda *_: None)
         monkeypatch.setattr(loop, "write", self._write)
         monkeypatch.setattr(loop, "record", lambda session, step, values, groups: self.done.append(step))
-        monkeypatch.setattr(loop, "prepare", lambda session, state, groups: None)
+        monkeypatch.setattr(loop, "prepare", self._prepare)
         monkeypatch.setattr(loop, "learn_from_groups", self._learn)
 
     def _push(self, version: int) -> dict[str, float]:
@@ -70,6 +71,15 @@ class Journal:
             raise self._error
         self.written.append(step)
 
+    def _check(self, groups: Any, share: float) -> None:
+        if self._stop_in == f"errors {len(self.done) + 1}":
+            raise self._error
+
+    def _prepare(self, session: Any, state: LoopState, groups: Any) -> Experience:
+        """Of answers that may not be trusted nothing is made."""
+        assert self._stop_in != f"errors {state.step + 1}"
+        return Experience([])
+
     def _learn(self, session: Any, state: LoopState, found: Any) -> Learnt:
         assert self.written[-1] == state.step + 1, "the policy learns from rollouts that are not on disk"
         if self._stop_in == f"update {len(self.done) + 1}":
@@ -87,8 +97,8 @@ def test_evaluations_and_checkpoints_come_when_they_are_due_and_after_the_last_s
 
 @pytest.mark.parametrize("error", [Interrupted(), EngineError("gone"), ScoringError("all fail"),
                                    ConfigError("no such level")], ids=repr)
-@pytest.mark.parametrize(("stop_in", "whole"), [("step 1", 0), ("step 4", 3), ("write 4", 3), ("evaluation 2", 2),
-                                                ("evaluation 0", 0)])
+@pytest.mark.parametrize(("stop_in", "whole"), [("step 1", 0), ("step 4", 3), ("write 4", 3), ("errors 4", 3),
+                                                ("evaluation 2", 2), ("evaluation 0", 0)])
 def test_what_stops_the_run_between_updates_saves_the_state_that_the_ranks_hold(
         monkeypatch: pytest.MonkeyPatch, stop_in: str, whole: int, error: Exception) -> None:
     # In an evaluation the weights are already those of the step before it: saved under an earlier step, resuming

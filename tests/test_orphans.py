@@ -54,9 +54,8 @@ def started(folder: Path, method: str, *,
                 child.kill()
 
 
-@pytest.mark.parametrize("method", ["spawn", "fork"])
-def test_a_process_of_an_engine_ends_with_the_one_that_started_it(tmp_path: Path, method: str) -> None:
-    with started(tmp_path, method, in_engine=True) as (parent, child, _):
+def test_a_process_of_an_engine_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
+    with started(tmp_path, "spawn", in_engine=True) as (parent, child, _):
         parent.kill()
         _, alive = psutil.wait_procs([child], timeout=ENDS_S)
         assert not alive

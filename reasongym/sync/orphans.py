@@ -1,7 +1,8 @@
 """vLLM's processes end with the engine that they belong to.
 
 vLLM's core waits for ever for a front end that was killed. Ray ends the children of an actor that dies, but not where
-Ray's own process of the machine died first.
+Ray's own process of the machine died first. A process watches its parent from when vLLM loads our plug-in there, before
+it loads the model: vLLM spawns its processes; one that it forked would have the plug-in already.
 """
 
 from __future__ import annotations

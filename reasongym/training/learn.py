@@ -30,10 +30,11 @@ class Learnt(NamedTuple):
 
 
 def prepare(session: Session, state: LoopState, groups: Sequence[Group]) -> Experience:
-    """What a batch of scored groups gives to learn from. The policy and its critic are asked, and not changed."""
+    """What a batch of scored groups gives to learn from. The policy and its critic are asked, and not changed; the
+    reference of online DPO may be renewed, which once more from the same policy changes nothing."""
     config, algorithm = session.config, session.config.algorithm
     if isinstance(algorithm, OnlineDpoConfig):
-        # The reference is renewed first, so that it is the policy of the step's beginning.
+        # First, so that it is the policy of the step's beginning.
         if algorithm.reference_every and state.step and state.step % algorithm.reference_every == 0:
             session.ranks.call("renew_reference")
         return Experience(pairs_of(session.ranks, config, groups))

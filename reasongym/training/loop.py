@@ -54,12 +54,13 @@ def train_step(session: Session, state: LoopState) -> LoopState:
         groups, values = batch.groups, batch.metrics
         with ThreadPoolExecutor(1, "rollouts") as beside:
             written = beside.submit(write, session, step, groups)
+            with saved_on_failure(session, state):
+                check_errors(groups, config.scoring.max_error_share)
             session.release_engines()
             session.progress.phase(step, "updating", 0, 1)
             found = prepare(session, state, batch.chosen)
         with saved_on_failure(session, state):
             written.result()
-            check_errors(groups, config.scoring.max_error_share)
         learnt = learn_from_groups(session, state, found)
     else:
         session.progress.phase(step, "updating", 0, 1)
