@@ -265,6 +265,33 @@ def test_a_full_disk_under_tensorboard_does_not_end_the_run(tmp_path: Path, monk
     assert "No space left" in told[0]
 
 
+def test_a_disk_that_fills_up_under_tensorboards_own_thread_is_one_line_and_no_traceback(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="no tensorboard here: pip install tensorboard")
+    script = """
+import sys, threading
+from pathlib import Path
+from tensorboard.summary.writer.record_writer import RecordWriter
+from reasongym.tracking import MetricsLog, RunFolder
+
+def full(*_):
+    raise OSError(28, "No space left on device")
+
+log = MetricsLog(RunFolder(Path(sys.argv[1])), tensorboard=True, tell=print)
+log.write(1, {"a": 1.0})
+RecordWriter.write = full
+for step in (2, 3):
+    log.write(step, {"a": 1.0})
+log.close()
+threading.Thread(target=lambda: 1 / 0).start()
+"""
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "run")], capture_output=True, text=True,
+                          check=True, timeout=100)
+    assert len(done.stdout.splitlines()) == 1
+    assert "end before step 2: [Errno 28] No space left" in done.stdout
+    assert done.stderr.count("Traceback") == 1, "of the thread that is not TensorBoard's"
+    assert "ZeroDivisionError" in done.stderr
+
+
 def test_settings_are_named_as_set_names_them() -> None:
     assert dict(flat({"a": {"b": {"c": 1}, "d": {}}, "e": [1]})) == {"a.b.c": 1, "a.d": {}, "e": [1]}
 

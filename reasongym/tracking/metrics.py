@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -110,6 +112,7 @@ class MetricsLog:
         except ImportError:
             self.notes = (*self.notes, NO_TENSORBOARD)
             return None
+        _hush_writers()
         return SummaryWriter
 
     def _show_events(self, step: int, row: Mapping[str, Any]) -> None:
@@ -144,3 +147,15 @@ def _number(value: float) -> float | int | None:
         return value
     plain = float(value)
     return plain if math.isfinite(plain) else None
+
+
+@functools.cache
+def _hush_writers() -> None:
+    """What a thread of TensorBoard's fails by is raised by its writer's next call: no traceback is printed beside it."""
+    shown = threading.excepthook
+
+    def show(failure: threading.ExceptHookArgs) -> None:
+        if not type(failure.thread).__module__.startswith("tensorboard."):
+            shown(failure)
+
+    threading.excepthook = show
