@@ -151,7 +151,7 @@ def _number(value: float) -> float | int | None:
 
 @functools.cache
 def _hush_writers() -> None:
-    """What a thread of TensorBoard's fails by is raised by its writer's next call: no traceback is printed beside it."""
+    """What a thread of TensorBoard's fails by is raised by its writer's next call: its traceback says nothing more."""
     shown = threading.excepthook
 
     def show(failure: threading.ExceptHookArgs) -> None:
