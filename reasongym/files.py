@@ -11,7 +11,7 @@ from reasongym.errors import ConfigError, ResourceError, message
 __all__ = ["cannot_write", "in_use", "make_folder", "refuse_used", "sync", "write_atomic"]
 
 
-def write_atomic(path: Path, content: str | bytes) -> Path:
+def write_atomic(path: Path, content: str | bytes | memoryview) -> Path:
     """Replace `path` by `content` (text as UTF-8): a temporary name beside it, synced, then renamed.
 
     Raises ResourceError where the disk is full or the folder cannot be written; the previous file is then untouched.

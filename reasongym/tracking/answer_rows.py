@@ -48,7 +48,7 @@ def write_answers(path: Path, columns: Mapping[str, pa.DataType],
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd",
                    use_dictionary=[_leaf(field) for field in schema if field.name not in VARIED])
-    return write_atomic(path, sink.getvalue().to_pybytes())
+    return write_atomic(path, memoryview(sink.getvalue()))
 
 
 def _column(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
